@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An application's own namespace as backend: struct pathcache_ops.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "cache.h"
+#include "cred.h"
+
+#define REPLY_FLAGS                                                                                \
+	(PATHCACHE_REPLY_PRIVATE | PATHCACHE_REPLY_NO_CACHE | PATHCACHE_REPLY_NO_NEGATIVE |        \
+	 PATHCACHE_REPLY_ASK_ACCESS)
+#define ATTR_NEEDED (PATHCACHE_ATTR_MODE | PATHCACHE_ATTR_UID | PATHCACHE_ATTR_GID)
+
+struct app {
+	struct pathcache_ops ops;
+	void *ctx;
+	uint64_t dev; /* for objects whose backend gives none */
+};
+
+static struct app *app_of(const struct pathcache *c)
+{
+	return c->backend_data;
+}
+
+static struct pathcache_object object_of(const struct rp_node *n)
+{
+	return (struct pathcache_object){ n->object_id, n->object_gen, n->handle };
+}
+
+static struct pathcache_cred cred_of(const struct rp_cred *cred)
+{
+	return (struct pathcache_cred){ .size = sizeof(struct pathcache_cred),
+		                        .uid = cred->uid,
+		                        .gid = cred->gid,
+		                        .groups = cred->groups,
+		                        .ngroups = cred->ngroups,
+		                        .caps = cred->caps };
+}
+
+static uint32_t flags_of(uint32_t reply)
+{
+	return (reply & PATHCACHE_REPLY_PRIVATE ? PC_A_PRIVATE : 0) |
+	       (reply & PATHCACHE_REPLY_NO_CACHE ? PC_A_NO_CACHE : 0) |
+	       (reply & PATHCACHE_REPLY_NO_NEGATIVE ? RP_N_NO_NEGATIVE : 0) |
+	       (reply & PATHCACHE_REPLY_ASK_ACCESS ? RP_N_ASK : 0);
+}
+
+/* A backend that lies about its own types is trouble, not an answer. */
+static int reply_take(const struct app *app, const struct pathcache_reply *r, struct pc_answer *a)
+{
+	if (r->flags & ~REPLY_FLAGS || (r->attr.mask & ATTR_NEEDED) != ATTR_NEEDED ||
+	    !(r->attr.mode & S_IFMT) || r->link_len >= RP_PATH_MAX || (r->link_len && !r->link))
+		return -EIO;
+	a->flags = flags_of(r->flags);
+	a->object_id = r->object.id;
+	a->object_gen = r->object.generation;
+	a->domain = 0;
+	a->handle = r->object.handle;
+	memcpy(&a->attr, &r->attr, sizeof(a->attr));
+	if (!a->attr.dev)
+		a->attr.dev = app->dev;
+	if (!(r->attr.mask & PATHCACHE_ATTR_INO))
+		a->attr.ino = r->object.id;
+	if (!(r->attr.mask & PATHCACHE_ATTR_MNT_ID))
+		a->attr.mnt_id = a->attr.dev;
+	a->link_len = r->link_len;
+	if (r->link_len)
+		memcpy(a->link, r->link, r->link_len);
+	return 0;
+}
+
+static int app_lookup(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                      const struct rp_cred *cred, struct pc_answer *a)
+{
+	struct app *app = app_of(c);
+	struct pathcache_reply r = { .size = sizeof(r) };
+	struct pathcache_object o = object_of(dir);
+	struct pathcache_cred who = cred_of(cred);
+	int rc = app->ops.lookup(app->ctx, &o, name, len, &who, &r);
+
+	if (rc == 0)
+		rc = reply_take(app, &r, a);
+	else
+		a->flags = flags_of(r.flags & REPLY_FLAGS);
+	/* A positive code would be taken for an answer. */
+	return rc > 0 ? -EIO : rc;
+}
+
+static int app_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
+                      struct pc_answer *a)
+{
+	int rc = app_lookup(c, dir, "..", 2, cred, a);
+
+	return rc == -ENOENT ? -ESTALE : rc;
+}
+
+static int app_getattr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
+                       struct pc_answer *a)
+{
+	struct app *app = app_of(c);
+	struct pathcache_reply r = { .size = sizeof(r) };
+	struct pathcache_object o = object_of(node);
+	struct pathcache_cred who = cred_of(cred);
+	int rc = app->ops.getattr(app->ctx, &o, &who, &r);
+
+	if (rc)
+		return rc > 0 ? -EIO : rc == -ENOENT ? -ESTALE : rc;
+	/* About an object already known: its identity and handle stay. */
+	r.object = o;
+	rc = reply_take(app, &r, a);
+	a->handle = NULL;
+	return !rc && (a->attr.mode & S_IFMT) != node->type ? -ESTALE : rc;
+}
+
+static ssize_t app_readlink(struct pathcache *c, struct rp_node *node, char *buf)
+{
+	struct app *app = app_of(c);
+	struct pathcache_object o = object_of(node);
+	ssize_t n;
+
+	if (!app->ops.readlink)
+		return -EIO;
+	n = app->ops.readlink(app->ctx, &o, buf, RP_PATH_MAX - 1);
+	return n >= (ssize_t)RP_PATH_MAX ? -EIO : n == -ENOENT ? -ESTALE : n;
+}
+
+static int app_access(struct pathcache *c, struct rp_node *node, int mask,
+                      const struct rp_cred *cred)
+{
+	struct app *app = app_of(c);
+	struct pathcache_object o = object_of(node);
+	struct pathcache_cred who = cred_of(cred);
+	struct rp_perm perm = rp_node_perm(node);
+
+	if (app->ops.access)
+		return app->ops.access(app->ctx, &o, mask, &who);
+	return rp_perm_allows(&perm, cred, mask) ? 0 : -EACCES;
+}
+
+static int app_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie,
+                       pathcache_dirent_fn fn, void *arg)
+{
+	struct app *app = app_of(c);
+	struct pathcache_object o = object_of(dir);
+
+	if (!app->ops.readdir)
+		return -EOPNOTSUPP;
+	return app->ops.readdir(app->ctx, &o, cookie, fn, arg);
+}
+
+static void app_release(struct pathcache *c, uint64_t id, uint64_t gen, void *handle)
+{
+	struct app *app = app_of(c);
+	struct pathcache_object o = { id, gen, handle };
+
+	if (app->ops.release)
+		app->ops.release(app->ctx, &o);
+}
+
+static void app_fini(struct pathcache *c)
+{
+	free(c->backend_data);
+}
+
+int pc_app_create(const struct pathcache_ops *ops, void *ctx, const struct pathcache_reply *reply,
+                  void **data, struct pc_answer *root)
+{
+	static _Atomic(uint32_t) last_minor;
+	struct app *app;
+	int rc;
+
+	if (ops->size < offsetof(struct pathcache_ops, release) + sizeof(ops->release))
+		return -EINVAL;
+	if (ops->size > sizeof(*ops))
+		return -E2BIG;
+	if (!ops->lookup || !ops->getattr)
+		return -EINVAL;
+	app = calloc(1, sizeof(*app));
+	if (!app)
+		return -ENOMEM;
+	app->ops = *ops;
+	app->ctx = ctx;
+	/* Major 0 is the kernel's for file systems without a device. */
+	app->dev = makedev(0, (1u << 19) +
+	                          atomic_fetch_add_explicit(&last_minor, 1, memory_order_relaxed));
+	rc = reply_take(app, reply, root);
+	if (rc) {
+		free(app);
+		return rc == -EIO ? -EINVAL : rc;
+	}
+	*data = app;
+	return 0;
+}
+
+const struct pc_backend pc_backend_app = {
+	.lookup = app_lookup,
+	.parent = app_parent,
+	.getattr = app_getattr,
+	.readlink = app_readlink,
+	.access = app_access,
+	.readdir = app_readdir,
+	.release = app_release,
+	.fini = app_fini,
+};

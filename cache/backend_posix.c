@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A real directory tree as backend.
+ *
+ * Names are asked relative to a verified descriptor of their directory and
+ * never through a link. An object is (inode, birth time, device and mount);
+ * where a file system has no birth time a symlink's change time stands in, so
+ * that a reused inode number does not bring an old text back.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "cred.h"
+#include "posix.h"
+#include "store.h"
+
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000u
+#endif
+
+#define STATX_WANTED (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID)
+
+/* ---- attributes --------------------------------------------------------- */
+
+static uint64_t to_ns(int64_t sec, uint32_t nsec)
+{
+	return (uint64_t)sec * 1000000000u + nsec;
+}
+
+static uint32_t mask_of(const struct statx *sx)
+{
+	static const struct {
+		uint32_t from, to;
+	} map[] = {
+		{ STATX_TYPE, PATHCACHE_ATTR_MODE },     { STATX_NLINK, PATHCACHE_ATTR_NLINK },
+		{ STATX_UID, PATHCACHE_ATTR_UID },       { STATX_GID, PATHCACHE_ATTR_GID },
+		{ STATX_ATIME, PATHCACHE_ATTR_ATIME },   { STATX_MTIME, PATHCACHE_ATTR_MTIME },
+		{ STATX_CTIME, PATHCACHE_ATTR_CTIME },   { STATX_INO, PATHCACHE_ATTR_INO },
+		{ STATX_SIZE, PATHCACHE_ATTR_SIZE },     { STATX_BLOCKS, PATHCACHE_ATTR_BLOCKS },
+		{ STATX_BTIME, PATHCACHE_ATTR_BTIME },   { STATX_MNT_ID, PATHCACHE_ATTR_MNT_ID },
+	};
+	uint32_t mask = 0;
+
+	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (sx->stx_mask & map[i].from)
+			mask |= map[i].to;
+	return mask;
+}
+
+static void attr_from(const struct statx *sx, struct rp_attr *a)
+{
+	a->mask = mask_of(sx);
+	a->mode = sx->stx_mode;
+	a->uid = sx->stx_uid;
+	a->gid = sx->stx_gid;
+	a->nlink = sx->stx_nlink;
+	a->blksize = sx->stx_blksize;
+	a->ino = sx->stx_ino;
+	a->dev = makedev(sx->stx_dev_major, sx->stx_dev_minor);
+	a->rdev = makedev(sx->stx_rdev_major, sx->stx_rdev_minor);
+	a->size = sx->stx_size;
+	a->blocks = sx->stx_blocks;
+	a->attributes = sx->stx_attributes;
+	a->mnt_id = sx->stx_mask & STATX_MNT_ID ? sx->stx_mnt_id : a->dev;
+	a->atime_sec = sx->stx_atime.tv_sec;
+	a->mtime_sec = sx->stx_mtime.tv_sec;
+	a->ctime_sec = sx->stx_ctime.tv_sec;
+	a->btime_sec = sx->stx_btime.tv_sec;
+	a->atime_nsec = sx->stx_atime.tv_nsec;
+	a->mtime_nsec = sx->stx_mtime.tv_nsec;
+	a->ctime_nsec = sx->stx_ctime.tv_nsec;
+	a->btime_nsec = sx->stx_btime.tv_nsec;
+}
+
+int pc_posix_statx(int fd, const char *name, struct pc_answer *a)
+{
+	struct statx sx;
+	int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (*name ? 0 : AT_EMPTY_PATH);
+
+	if (statx(fd, name, flags, STATX_WANTED, &sx))
+		return -errno;
+	a->flags = 0;
+	a->link_len = 0;
+	a->handle = NULL;
+	attr_from(&sx, &a->attr);
+	a->object_id = sx.stx_ino;
+	a->object_gen = 0;
+	if (sx.stx_mask & STATX_BTIME)
+		a->object_gen = to_ns(a->attr.btime_sec, a->attr.btime_nsec);
+	else if (S_ISLNK(a->attr.mode))
+		a->object_gen = to_ns(a->attr.ctime_sec, a->attr.ctime_nsec);
+	a->domain = (a->attr.dev << 32) ^ a->attr.dev >> 32 ^ a->attr.mnt_id;
+	return 0;
+}
+
+/* ---- file systems ------------------------------------------------------- */
+
+/* Flags that hold for a whole mount and pass from a directory to what is in it. */
+#define MOUNT_FLAGS (RP_N_ASK | RP_N_NO_CHILDREN | RP_N_KERNEL | RP_N_NO_ATTR | RP_N_ASK_WX)
+
+/* A server, not the mode, decides who may. */
+static bool server_decides(unsigned long type)
+{
+	static const unsigned long remote[] = {
+		NFS_SUPER_MAGIC, SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
+		FUSE_SUPER_MAGIC, V9FS_MAGIC,      AFS_SUPER_MAGIC,  CODA_SUPER_MAGIC,
+		CEPH_SUPER_MAGIC,
+	};
+
+	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
+		if (remote[i] == type)
+			return true;
+	return false;
+}
+
+/* What the kernel makes up on each look, for the asking process maybe. */
+static bool never_cached(unsigned long type)
+{
+	return type == PROC_SUPER_MAGIC || type == SYSFS_MAGIC || type == DEBUGFS_MAGIC ||
+	       type == TRACEFS_MAGIC || type == CGROUP_SUPER_MAGIC || type == CGROUP2_SUPER_MAGIC ||
+	       type == DEVPTS_SUPER_MAGIC || type == AUTOFS_SUPER_MAGIC;
+}
+
+static uint32_t mount_flags(const struct pc_posix *p, int fd)
+{
+	struct statfs fs;
+	uint32_t flags = 0;
+
+	if (fstatfs(fd, &fs))
+		return RP_N_ASK | RP_N_ASK_WX;
+	if (server_decides((unsigned long)fs.f_type))
+		flags |= RP_N_ASK;
+	if (never_cached((unsigned long)fs.f_type))
+		flags |= RP_N_NO_CHILDREN | RP_N_NO_ATTR | (p->is_slash ? RP_N_KERNEL : 0);
+	if (fs.f_flags & (ST_RDONLY | ST_NOEXEC))
+		flags |= RP_N_ASK_WX;
+	return flags;
+}
+
+/*
+ * Has the directory an ACL? Its mode then tells only part of the truth. An
+ * O_PATH descriptor takes no xattr calls, so by its name in /proc; without
+ * /proc the kernel is asked every time.
+ */
+static bool has_acl(int fd, const char *name)
+{
+	char path[64 + RP_NAME_MAX];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d%s%s", fd, *name ? "/" : "", name);
+	if (*name ? lgetxattr(path, "system.posix_acl_access", NULL, 0) >= 0
+	          : getxattr(path, "system.posix_acl_access", NULL, 0) >= 0)
+		return true;
+	return errno != ENODATA && errno != EOPNOTSUPP;
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+/* name below at, with at's prefix. buf: room for both. */
+static const char *at_path(const struct pc_dirfd *at, const char *name, char *buf, size_t size)
+{
+	if (!at->prefix)
+		return name;
+	snprintf(buf, size, "%s%s%s", at->prefix, *name ? "/" : "", name);
+	return buf;
+}
+
+static int link_read(int fd, const char *name, struct pc_answer *a)
+{
+	ssize_t n = readlinkat(fd, name, a->link, sizeof(a->link));
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n >= sizeof(a->link))
+		return -ENAMETOOLONG;
+	a->link_len = (uint32_t)n;
+	return 0;
+}
+
+/* A link: its text and attributes must be of one object, so by a descriptor. */
+static int ask_link(int fd, const char *name, struct pc_answer *a)
+{
+	int link = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc;
+
+	if (link < 0)
+		return -errno;
+	rc = pc_posix_statx(link, "", a);
+	if (!rc && S_ISLNK(a->attr.mode))
+		rc = link_read(link, "", a);
+	close(link);
+	return rc;
+}
+
+/* Flags for an object on another mount than the directory it was found in. */
+static uint32_t ask_mount(const struct pc_posix *p, int fd, const char *name)
+{
+	int here = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	uint32_t flags = RP_N_ASK | RP_N_ASK_WX;
+
+	if (here >= 0) {
+		flags = mount_flags(p, here);
+		close(here);
+	}
+	return flags;
+}
+
+static int ask_name(struct pathcache *c, struct rp_node *dir, int fd, const char *name,
+                    struct pc_answer *a)
+{
+	const struct pc_posix *p = c->backend_data;
+	int rc = pc_posix_statx(fd, name, a);
+
+	if (!rc && S_ISLNK(a->attr.mode))
+		rc = ask_link(fd, name, a);
+	if (rc)
+		return rc;
+	if (a->attr.mnt_id == rp_node_mnt(dir))
+		a->flags |= rp_node_flags(dir) & MOUNT_FLAGS;
+	else
+		a->flags |= ask_mount(p, fd, name);
+	if (!S_ISDIR(a->attr.mode))
+		a->flags |= S_ISLNK(a->attr.mode) ? 0 : RP_N_ACL_UNKNOWN;
+	else if (!(a->flags & (RP_N_ASK | RP_N_KERNEL)) && has_acl(fd, name))
+		a->flags |= RP_N_ACL;
+	return 0;
+}
+
+static int posix_lookup(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                        const struct rp_cred *cred, struct pc_answer *a)
+{
+	struct pc_dirfd at;
+	char path[PATH_MAX];
+	int rc = pc_dirfd_get(c, dir, &at);
+
+	(void)len, (void)cred;
+	a->flags = 0;
+	if (rc)
+		return rc;
+	rc = ask_name(c, dir, at.fd, at_path(&at, name, path, sizeof(path)), a);
+	pc_dirfd_put(c, &at);
+	/* Not a directory any more: somebody put another object in its place. */
+	return rc == -ENOTDIR ? -ESTALE : rc;
+}
+
+/* ".." of a directory below a root other than "/" must not lead out of it. */
+static int below_root(const struct pathcache *c, int fd)
+{
+	int up, at = dup(fd);
+	struct pc_answer *a = malloc(sizeof(*a));
+	uint64_t last_ino = 0, last_dev = 0;
+	int rc = a && at >= 0 ? 0 : -ENOMEM;
+
+	while (!rc) {
+		rc = pc_posix_statx(at, "", a);
+		if (rc || pc_posix_same(c->tree.root, a))
+			break;
+		if (a->attr.ino == last_ino && a->attr.dev == last_dev) {
+			rc = -EXDEV; /* the real root: the directory was moved out */
+			break;
+		}
+		last_ino = a->attr.ino;
+		last_dev = a->attr.dev;
+		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = up;
+		rc = up < 0 ? -errno : 0;
+	}
+	if (at >= 0)
+		close(at);
+	free(a);
+	return rc;
+}
+
+static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
+                        struct pc_answer *a)
+{
+	const struct pc_posix *p = c->backend_data;
+	struct pc_dirfd at;
+	char path[PATH_MAX];
+	int fd, rc = pc_dirfd_get(c, dir, &at);
+
+	(void)cred;
+	a->flags = 0;
+	if (rc)
+		return rc;
+	fd = openat(at.fd, at_path(&at, "..", path, sizeof(path)), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	rc = fd < 0 ? -errno : 0;
+	if (!rc && !p->is_slash)
+		rc = below_root(c, fd);
+	if (!rc)
+		rc = pc_posix_statx(fd, "", a);
+	if (!rc) {
+		a->flags = mount_flags(p, fd);
+		if (!(a->flags & RP_N_ASK) && has_acl(fd, ""))
+			a->flags |= RP_N_ACL;
+	}
+	if (fd >= 0)
+		close(fd);
+	pc_dirfd_put(c, &at);
+	return rc;
+}
+
+/* Where a node is found that is no directory: its name below its parent. */
+struct place {
+	struct pc_dirfd at;
+	char name[RP_NAME_MAX + 1];
+};
+
+/* Return: 0, and p->at to be given back; -ESTALE. */
+static int place_of(struct pathcache *c, struct rp_node *node, struct place *p)
+{
+	const struct rp_dentry *d;
+	struct rp_node *dir;
+	int rc;
+
+	if (rp_node_is_dir(node) || pc_posix_handle_fd(node) >= 0) {
+		p->name[0] = '\0';
+		if (rp_node_is_dir(node))
+			return pc_dirfd_get(c, node, &p->at);
+		p->at = (struct pc_dirfd){ .fd = pc_posix_handle_fd(node) };
+		return 0;
+	}
+	pc_read_begin();
+	d = rp_node_name_or_hint(node);
+	dir = d ? d->dir : NULL;
+	if (dir) {
+		memcpy(p->name, d->name, d->len);
+		p->name[d->len] = '\0';
+		/* A dead directory's memory is there, but it cannot be held. */
+		if (!lockref_get(&dir->ref))
+			dir = NULL;
+	}
+	pc_read_end();
+	if (!dir)
+		return -ESTALE;
+	rc = pc_dirfd_get(c, dir, &p->at);
+	pc_node_put(c, dir);
+	return rc;
+}
+
+static int posix_getattr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
+                         struct pc_answer *a)
+{
+	struct place p;
+	char path[PATH_MAX];
+	const char *name;
+	int rc = place_of(c, node, &p);
+
+	(void)cred;
+	if (rc)
+		return rc;
+	name = at_path(&p.at, p.name, path, sizeof(path));
+	rc = pc_posix_statx(p.at.fd, name, a);
+	if (!rc && !pc_posix_same(node, a))
+		rc = -ESTALE;
+	if (!rc) {
+		a->flags = rp_node_flags(node) & (MOUNT_FLAGS | RP_N_ACL_UNKNOWN);
+		if (rp_node_is_dir(node) && !(a->flags & RP_N_KERNEL)) {
+			a->flags = mount_flags(c->backend_data, p.at.fd) |
+			           (has_acl(p.at.fd, name) ? RP_N_ACL : 0);
+		} else if (!S_ISLNK(node->type)) {
+			a->flags |= RP_N_ACL_UNKNOWN;
+		}
+	}
+	pc_dirfd_put(c, &p.at);
+	return rc == -ENOENT || rc == -ENOTDIR ? -ESTALE : rc;
+}
+
+static ssize_t posix_readlink(struct pathcache *c, struct rp_node *node, char *buf)
+{
+	struct pc_answer *a = malloc(sizeof(*a));
+	struct place p;
+	char path[PATH_MAX];
+	ssize_t rc = a ? place_of(c, node, &p) : -ENOMEM;
+
+	if (rc) {
+		free(a);
+		return rc;
+	}
+	if (p.name[0])
+		rc = ask_link(p.at.fd, at_path(&p.at, p.name, path, sizeof(path)), a);
+	else if ((rc = pc_posix_statx(p.at.fd, "", a)) == 0)
+		rc = link_read(p.at.fd, "", a);
+	if (!rc && !pc_posix_same(node, a))
+		rc = -ESTALE;
+	if (!rc) {
+		memcpy(buf, a->link, a->link_len);
+		rc = (ssize_t)a->link_len;
+	}
+	pc_dirfd_put(c, &p.at);
+	free(a);
+	return rc == -ENOENT || rc == -ENOTDIR ? -ESTALE : rc;
+}
+
+static int posix_acl(struct pathcache *c, struct rp_node *node)
+{
+	struct pc_answer *a = malloc(sizeof(*a));
+	struct place p;
+	char path[PATH_MAX];
+	const char *name;
+	int acl = 0, rc = a ? place_of(c, node, &p) : -ENOMEM;
+
+	if (!rc) {
+		name = at_path(&p.at, p.name, path, sizeof(path));
+		acl = has_acl(p.at.fd, name);
+		/* Asked by name: was it this object's? */
+		rc = pc_posix_statx(p.at.fd, name, a);
+		if (!rc && !pc_posix_same(node, a))
+			rc = -ESTALE;
+		pc_dirfd_put(c, &p.at);
+	}
+	free(a);
+	return rc ? rc : acl;
+}
+
+static int access_here(int fd, const char *name, int mask)
+{
+	int flags = AT_EACCESS | AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
+
+	/* The system call: glibc's faccessat() emulates the flags from mode bits. */
+	return syscall(SYS_faccessat2, fd, name, mask, flags) ? -errno : 0;
+}
+
+static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
+                        const struct rp_cred *cred)
+{
+	const struct pc_posix *posix = c->backend_data;
+	struct pc_cred_saved saved;
+	struct place p;
+	int fd, rc = place_of(c, node, &p);
+	char path[PATH_MAX];
+
+	if (rc)
+		return rc;
+	/* By the object itself, so that the way to it is not judged again. */
+	fd = openat(p.at.fd, *p.name || p.at.prefix ? at_path(&p.at, p.name, path, sizeof(path)) : ".",
+	            O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && !p.name[0] && !p.at.prefix)
+		fd = dup(p.at.fd); /* no directory, or one that may not be searched */
+	rc = fd < 0 ? -errno : 0;
+	if (!rc && !pc_cred_equal(cred, &c->self)) {
+		rc = posix->can_switch ? pc_cred_assume(cred, &saved) : -EACCES;
+		if (!rc) {
+			rc = access_here(fd, "", mask);
+			pc_cred_restore(&saved);
+		}
+	} else if (!rc) {
+		rc = access_here(fd, "", mask);
+	}
+	if (fd >= 0)
+		close(fd);
+	pc_dirfd_put(c, &p.at);
+	return rc;
+}
+
+/* ---- descriptors and listings ------------------------------------------- */
+
+static int posix_open(struct pathcache *c, struct rp_node *node, int oflags)
+{
+	char path[PATH_MAX];
+	struct place p;
+	int fd, rc = place_of(c, node, &p);
+
+	if (rc)
+		return rc;
+	if (p.name[0] || p.at.prefix)
+		fd = openat(p.at.fd, at_path(&p.at, p.name, path, sizeof(path)),
+		            oflags | O_NOFOLLOW | O_CLOEXEC);
+	else if (rp_node_is_dir(node))
+		fd = openat(p.at.fd, ".", oflags | O_CLOEXEC);
+	else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", p.at.fd);
+		fd = open(path, (oflags & ~O_NOFOLLOW) | O_CLOEXEC);
+	}
+	rc = fd < 0 ? -errno : fd;
+	pc_dirfd_put(c, &p.at);
+	return rc;
+}
+
+static bool dot_name(const char *n)
+{
+	return n[0] == '.' && (!n[1] || (n[1] == '.' && !n[2]));
+}
+
+static int posix_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie,
+                         pathcache_dirent_fn fn, void *arg)
+{
+	int fd = posix_open(c, dir, O_RDONLY | O_DIRECTORY);
+	struct dirent *e;
+	DIR *d;
+	int rc = 0;
+
+	if (fd < 0)
+		return fd;
+	d = fdopendir(fd);
+	if (!d) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	if (cookie)
+		seekdir(d, (long)cookie);
+	for (errno = 0; (e = readdir(d)) != NULL; errno = 0)
+		if (!dot_name(e->d_name) && fn(arg, e->d_name, strlen(e->d_name), e->d_ino,
+		                               DTTOIF(e->d_type), (uint64_t)e->d_off))
+			break;
+	if (!e)
+		rc = -errno;
+	closedir(d);
+	return rc;
+}
+
+/* ---- the rest of a path, by the kernel ---------------------------------- */
+
+static int openat2_path(int dirfd, const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+	long fd;
+
+	if (flags & PATHCACHE_NOFOLLOW)
+		how.flags |= O_NOFOLLOW;
+	if (flags & PATHCACHE_DIRECTORY)
+		how.flags |= O_DIRECTORY;
+	if (flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT))
+		how.resolve |= RESOLVE_BENEATH;
+	if (flags & PATHCACHE_NO_SYMLINKS)
+		how.resolve |= RESOLVE_NO_SYMLINKS;
+	if (flags & PATHCACHE_NO_XDEV)
+		how.resolve |= RESOLVE_NO_XDEV;
+	if (how.resolve)
+		fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	else
+		fd = openat(dirfd, path, (int)how.flags);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int resolve_here(struct pathcache *c, int dirfd, const char *rest, uint64_t flags,
+                        struct pc_answer *a)
+{
+	int rc, fd = openat2_path(dirfd, rest, flags);
+
+	if (fd < 0)
+		return fd;
+	rc = pc_posix_statx(fd, "", a);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	a->flags = mount_flags(c->backend_data, fd) | PC_A_NO_CACHE | RP_N_ASK;
+	a->handle = (void *)(intptr_t)(fd + 1);
+	if (S_ISLNK(a->attr.mode))
+		rc = link_read(fd, "", a);
+	return rc;
+}
+
+static int posix_resolve(struct pathcache *c, struct rp_node *dir, const char *rest, uint64_t flags,
+                         const struct rp_cred *cred, struct pc_answer *a)
+{
+	const struct pc_posix *p = c->backend_data;
+	struct pc_cred_saved saved;
+	struct pc_dirfd at;
+	int rc = pc_dirfd_get(c, dir, &at);
+
+	a->flags = 0;
+	a->handle = NULL;
+	if (rc)
+		return rc;
+	if (at.prefix) {
+		rc = -EMFILE;
+	} else if (pc_cred_equal(cred, &c->self)) {
+		rc = resolve_here(c, at.fd, rest, flags, a);
+	} else {
+		rc = p->can_switch ? pc_cred_assume(cred, &saved) : -EACCES;
+		if (!rc) {
+			rc = resolve_here(c, at.fd, rest, flags, a);
+			pc_cred_restore(&saved);
+		}
+	}
+	pc_dirfd_put(c, &at);
+	return rc;
+}
+
+static ssize_t posix_path(struct pathcache *c, struct rp_node *node, char *buf, size_t size)
+{
+	char link[64], path[PATH_MAX];
+	int fd = pc_posix_handle_fd(node);
+	ssize_t n;
+
+	(void)c;
+	if (fd < 0)
+		return -ENOENT;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	if (n < 0)
+		return -errno;
+	if ((size_t)n >= size || (size_t)n >= sizeof(path))
+		return -ERANGE;
+	memcpy(buf, path, (size_t)n);
+	buf[n] = '\0';
+	return n;
+}
+
+static void posix_release(struct pathcache *c, uint64_t id, uint64_t gen, void *handle)
+{
+	(void)c, (void)id, (void)gen;
+	close((int)(intptr_t)handle - 1);
+}
+
+/* ---- opening the tree --------------------------------------------------- */
+
+static bool same_file(int a, int b)
+{
+	struct stat sa, sb;
+
+	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino;
+}
+
+/* The process's "/", not merely another mount of the same directory. */
+static bool fd_is_slash(int fd)
+{
+	int slash = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool is = slash >= 0 && up >= 0 && same_file(fd, slash) && same_file(fd, up);
+
+	if (slash >= 0)
+		close(slash);
+	if (up >= 0)
+		close(up);
+	return is;
+}
+
+int pc_posix_create(const char *dir, void **data, struct pc_answer *root)
+{
+	struct pc_posix *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	p->root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->root_fd < 0) {
+		rc = -errno;
+		free(p);
+		return rc;
+	}
+	p->is_slash = fd_is_slash(p->root_fd);
+	p->can_switch = pc_cred_can_assume();
+	rc = pc_posix_statx(p->root_fd, "", root);
+	if (rc) {
+		close(p->root_fd);
+		free(p);
+		return rc;
+	}
+	root->flags = mount_flags(p, p->root_fd);
+	if (has_acl(p->root_fd, ""))
+		root->flags |= RP_N_ACL;
+	*data = p;
+	return 0;
+}
+
+static void posix_fini(struct pathcache *c)
+{
+	struct pc_posix *p = c->backend_data;
+
+	close(p->root_fd);
+	free(p);
+}
+
+const struct pc_backend pc_backend_posix = {
+	.lookup = posix_lookup,
+	.parent = posix_parent,
+	.getattr = posix_getattr,
+	.readlink = posix_readlink,
+	.acl = posix_acl,
+	.access = posix_access,
+	.readdir = posix_readdir,
+	.open = posix_open,
+	.resolve = posix_resolve,
+	.path = posix_path,
+	.release = posix_release,
+	.fini = posix_fini,
+};

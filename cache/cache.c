@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Opening and closing a cache, and its statistics.
+ */
+#include "cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cred.h"
+#include "store.h"
+
+#define BUCKETS_MIN 1024u /* first arrays of both tables; they double as they fill */
+
+static const struct pathcache_options defaults = {
+	.size = sizeof(struct pathcache_options),
+	.mode = PATHCACHE_MODE_RCU,
+	.max_dirfds = 256,
+	.budget = UINT64_C(256) << 20,
+	.backlog = UINT64_C(4) << 20,
+	.huge_pages = 1,
+};
+
+void pathcache_options_init(struct pathcache_options *opt)
+{
+	if (opt)
+		*opt = defaults;
+}
+
+static_assert((int)PATHCACHE_MODE_RCU == RP_MODE_RCU &&
+                  (int)PATHCACHE_MODE_LOCKREF == RP_MODE_LOCKREF &&
+                  (int)PATHCACHE_MODE_REFWALK == RP_MODE_REFWALK &&
+                  (int)PATHCACHE_MODE_LOCKED == RP_MODE_LOCKED,
+              "public and internal modes are the same numbers");
+
+static bool all_zero(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+/* Copy a struct that starts with its size, from a caller of another version. */
+static int versioned_copy(void *to, size_t to_size, const void *from)
+{
+	size_t size = *(const size_t *)from;
+
+	if (size < sizeof(size_t))
+		return -EINVAL;
+	if (size > to_size && !all_zero((const char *)from + to_size, size - to_size))
+		return -E2BIG;
+	memcpy(to, from, size < to_size ? size : to_size);
+	return 0;
+}
+
+static int options_take(struct pathcache_options *o, const struct pathcache_options *opt)
+{
+	int rc;
+
+	*o = defaults;
+	if (!opt)
+		return 0;
+	rc = versioned_copy(o, sizeof(*o), opt);
+	if (rc)
+		return rc;
+	if (o->mode > PATHCACHE_MODE_LOCKED || o->huge_pages > 1 || o->max_dirfds == 0)
+		return -EINVAL;
+	if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
+		return -EINVAL;
+	return 0;
+}
+
+static bool sysctl_protected_symlinks(void)
+{
+	int fd = open("/proc/sys/fs/protected_symlinks", O_RDONLY | O_CLOEXEC);
+	char c = '0';
+
+	if (fd < 0)
+		return false;
+	if (read(fd, &c, 1) != 1)
+		c = '0';
+	close(fd);
+	return c == '1';
+}
+
+/* ---- parts, freed by cache_free() however far creation came --------------- */
+
+static void tables_free(struct pathcache *c)
+{
+	struct rp_table *tables[2] = { &c->tree.dentries, &c->objects };
+
+	for (int i = 0; i < 2; i++) {
+		struct rp_buckets *b = rp_table_buckets(tables[i]);
+
+		if (b)
+			pc_free(c->mem, b, rp_buckets_size(b->mask + 1));
+		b = tables[i]->next;
+		if (b)
+			pc_free(c->mem, b, rp_buckets_size(b->mask + 1));
+	}
+}
+
+static void slots_free(struct pathcache *c)
+{
+	size_t size;
+	void *p;
+
+	for (unsigned k = 0; (p = rp_slots_chunk(&c->tree.slots, k, &size)) != NULL; k++)
+		pc_free(c->mem, p, size);
+}
+
+static void cache_free(struct pathcache *c)
+{
+	struct pc_mem *mem = c->mem;
+
+	if (c->backend && c->backend->fini)
+		c->backend->fini(c);
+	pc_dirfds_fini(c);
+	pc_flights_fini(&c->flights);
+	tables_free(c);
+	slots_free(c);
+	pthread_mutex_destroy(&c->lock);
+	if (c->tally) {
+		pc_tally_fini(c->tally);
+		free(c->tally);
+	}
+	free(c->self_groups);
+	pc_free(mem, c->unaligned, sizeof(*c) + alignof(struct pathcache));
+	pc_mem_destroy(mem);
+}
+
+static struct pathcache *cache_alloc(const struct pathcache_options *o)
+{
+	struct pathcache *c;
+	struct pc_mem *mem;
+	char *p;
+
+	if (pc_mem_create(&mem, o->allocator, o->huge_pages))
+		return NULL;
+	p = pc_alloc(mem, sizeof(*c) + alignof(struct pathcache));
+	if (!p) {
+		pc_mem_destroy(mem);
+		return NULL;
+	}
+	c = (struct pathcache *)(((uintptr_t)p + alignof(struct pathcache) - 1) &
+	                         ~(uintptr_t)(alignof(struct pathcache) - 1));
+	c->unaligned = p;
+	c->mem = mem;
+	c->mode = (enum rp_mode)o->mode;
+	c->budget = o->budget;
+	c->backlog = o->backlog;
+	c->wait_ms = o->wait_ms;
+	pthread_mutex_init(&c->lock, NULL);
+	pc_flights_init(&c->flights);
+	return c;
+}
+
+static int parts_create(struct pathcache *c, const struct pathcache_options *o)
+{
+	struct rp_buckets *a[2];
+	int rc = pc_cred_current(&c->self, &c->self_groups);
+
+	if (rc)
+		return rc;
+	c->tally = malloc(sizeof(*c->tally));
+	if (!c->tally)
+		return -ENOMEM;
+	pc_tally_init(c->tally, c);
+	for (int i = 0; i < 2; i++) {
+		a[i] = pc_alloc(c->mem, rp_buckets_size(BUCKETS_MIN));
+		if (!a[i])
+			return -ENOMEM;
+		if (i == 0)
+			rp_tree_init(&c->tree, a[0], BUCKETS_MIN, NULL);
+		else
+			rp_table_init(&c->objects, a[1], BUCKETS_MIN, pc_node_hash);
+	}
+	if (getrandom(c->tree.secret.bytes, sizeof(c->tree.secret.bytes), 0) !=
+	    (ssize_t)sizeof(c->tree.secret.bytes))
+		return -EIO;
+	c->tree.protected_symlinks = sysctl_protected_symlinks();
+	return pc_dirfds_init(c, c->backend->open ? o->max_dirfds : 0);
+}
+
+static int root_create(struct pathcache *c, struct pc_answer *root)
+{
+	if (!S_ISDIR(root->attr.mode))
+		return -ENOTDIR;
+	c->tree.root = pc_store_root(c, root);
+	return c->tree.root ? 0 : -ENOMEM;
+}
+
+/* The backend's data is the cache's from here on, whatever comes out. */
+static int cache_open(struct pathcache **out, const struct pc_backend *backend, void *data,
+                      struct pc_answer *root, const struct pathcache_options *o)
+{
+	struct pathcache *c = cache_alloc(o);
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	c->backend = backend;
+	c->backend_data = data;
+	rc = parts_create(c, o);
+	if (!rc)
+		rc = root_create(c, root);
+	if (rc) {
+		cache_free(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+int pathcache_open(struct pathcache **out, const char *dir, const struct pathcache_options *opt)
+{
+	struct pathcache_options o;
+	struct pc_answer root;
+	void *data;
+	int rc;
+
+	if (!out || !dir)
+		return -EINVAL;
+	rc = options_take(&o, opt);
+	if (!rc)
+		rc = pc_posix_create(dir, &data, &root);
+	return rc ? rc : cache_open(out, &pc_backend_posix, data, &root, &o);
+}
+
+int pathcache_open_ops(struct pathcache **out, const struct pathcache_ops *ops, void *ctx,
+                       const struct pathcache_reply *root, const struct pathcache_options *opt)
+{
+	struct pathcache_options o;
+	struct pc_answer answer;
+	void *data;
+	int rc;
+
+	if (!out || !ops || !root)
+		return -EINVAL;
+	rc = options_take(&o, opt);
+	if (!rc)
+		rc = pc_app_create(ops, ctx, root, &data, &answer);
+	return rc ? rc : cache_open(out, &pc_backend_app, data, &answer, &o);
+}
+
+/* ---- closing -------------------------------------------------------------- */
+
+/* Does anybody hold a node, or lead a flight? */
+static bool is_busy(struct pathcache *c)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->objects);
+	bool busy;
+
+	pthread_mutex_lock(&c->flights.lock);
+	busy = c->flights.n != 0;
+	pthread_mutex_unlock(&c->flights.lock);
+	pthread_mutex_lock(&c->lock);
+	busy |= atomic_load_explicit(&c->nprivate, memory_order_relaxed) != 0;
+	for (uint32_t i = 0; i <= b->mask && !busy; i++)
+		for (struct rp_hlink *l = rp_table_first(b, i); l; l = rp_table_next(b, l))
+			if (pc_node_is_held(c, l))
+				busy = true;
+	pthread_mutex_unlock(&c->lock);
+	return busy;
+}
+
+int pathcache_close(struct pathcache *cache)
+{
+	if (!cache)
+		return 0;
+	if (!pc_rcu_may_wait())
+		return -EDEADLK;
+	if (is_busy(cache))
+		return -EBUSY;
+	pc_store_fini(cache);
+	cache_free(cache);
+	return 0;
+}
+
+/* ---- upkeep and statistics ------------------------------------------------ */
+
+int pathcache_maintain(struct pathcache *cache, uint32_t budget)
+{
+	bool more;
+
+	if (!cache || !budget)
+		return -EINVAL;
+	if (!pc_rcu_may_wait_quiescent())
+		return -EDEADLK;
+	pthread_mutex_lock(&cache->lock);
+	pc_sweep(cache, budget);
+	more = cache->sweep.running || cache->sweep.needed;
+	pthread_mutex_unlock(&cache->lock);
+	pc_reclaim(cache);
+	return more || atomic_load_explicit(&cache->deferred, memory_order_relaxed) != 0;
+}
+
+static uint64_t load(const _Atomic(uint64_t) *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
+{
+	struct pathcache_stats s = { .size = sizeof(s) };
+	uint64_t n[PC_COUNTERS];
+	size_t size;
+
+	if (!cache || !stats || stats->size < sizeof(size_t))
+		return -EINVAL;
+	pc_tally_sum(cache->tally, n);
+	s.lookups = n[PC_LOOKUPS];
+	s.hits = n[PC_HITS];
+	s.retries = n[PC_RETRIES];
+	s.locked_walks = n[PC_LOCKED_WALKS];
+	s.misses = n[PC_MISSES];
+	s.fills = n[PC_FILLS];
+	s.coalesced = n[PC_COALESCED];
+	s.gave_up = n[PC_GAVE_UP];
+	s.stale_fills = n[PC_STALE_FILLS];
+	s.uncached = n[PC_UNCACHED];
+	s.backend_calls = n[PC_BACKEND_CALLS];
+	s.backend_errors = n[PC_BACKEND_ERRORS];
+	s.passthrough = n[PC_PASSTHROUGH];
+	s.asked_access = n[PC_ASKED_ACCESS];
+	s.invalidations = n[PC_INVALIDATIONS];
+	s.grace_periods = n[PC_GRACE_PERIODS];
+	s.dentries = load(&cache->ndentries);
+	s.negatives = load(&cache->nnegatives);
+	s.nodes = load(&cache->nnodes);
+	s.bytes = pc_mem_bytes(cache->mem);
+	s.deferred_bytes = load(&cache->deferred);
+	s.dirfds = pc_dirfds_count(cache);
+	size = stats->size;
+	memset(stats, 0, size);
+	memcpy(stats, &s, size < sizeof(s) ? size : sizeof(s));
+	stats->size = size;
+	return 0;
+}
+
+struct pc_tally *pc_cache_tally(struct pathcache *c)
+{
+	return c->tally;
+}
+
+#if PC_TESTING
+#include "testing.h"
+
+int pc_test_protect(struct pathcache *cache, int readonly)
+{
+	return pc_mem_protect(cache->mem, readonly != 0);
+}
+#endif

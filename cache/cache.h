@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * cache: what an open cache is made of, and the locks over it.
+ *
+ * Locks, in the order they are taken; none is held over a backend call, and
+ * none while waiting for a grace period:
+ *
+ *   1. flights.lock  who asks the backend for what        flight.c
+ *   2. lock          the change lock: tree, objects,      store.c
+ *                    retired memory
+ *   3. dirfds.lock   descriptors of directories           dirfd.c
+ *   4. registry      threads' counters                    thread.c
+ *
+ * One change lock for all: a rename, an exchange, a move seen behind our back
+ * are one critical section of well under a microsecond, next to a backend call
+ * of more than one; docs/decisions.md has the figures.
+ */
+#ifndef PC_CACHE_H
+#define PC_CACHE_H
+
+#include <pthread.h>
+
+#include "backend.h"
+#include "dirfd.h"
+#include "flight.h"
+#include "mem.h"
+#include "pathcache.h"
+#include "thread.h"
+#include "walk.h"
+
+/* Nodes and dentries whose memory waits for a grace period. */
+struct pc_retired {
+	struct rp_dentry *dentries; /* by next */
+	struct rp_node *nodes;      /* by ident.next[0] */
+	struct rp_buckets *buckets[2]; /* replaced arrays of the two tables */
+	uint64_t bytes;
+};
+
+/* Where the sweep for entries nothing leads to stands. */
+struct pc_sweep {
+	uint32_t bucket;
+	uint32_t mask;   /* of the array the position belongs to */
+	bool needed;     /* something to find since the last full pass began */
+	bool running;
+};
+
+struct pathcache {
+	struct rp_tree tree;
+	/* const after open */
+	enum rp_mode mode;
+	struct pc_tally *tally;
+	struct rp_cred self;
+	uint32_t *self_groups; /* what self borrows */
+	uint64_t budget;
+	uint64_t backlog;
+	uint32_t wait_ms;
+	struct pc_mem *mem;
+	void *unaligned; /* what pc_alloc() returned for this struct */
+	const struct pc_backend *backend;
+	void *backend_data;
+	/* written by changes */
+	alignas(64) pthread_mutex_t lock;
+	struct rp_table objects;       /* change lock; nodes by identity */
+	struct pc_retired retired;     /* change lock */
+	struct pc_sweep sweep;         /* change lock */
+	_Atomic(uint64_t) inval_stamp; /* atomic; last invalidation of any kind */
+	_Atomic(uint64_t) deferred;    /* atomic; bytes retired and not yet freed */
+	_Atomic(uint64_t) ndentries;   /* atomic */
+	_Atomic(uint64_t) nnegatives;  /* atomic */
+	_Atomic(uint64_t) nnodes;      /* atomic */
+	_Atomic(uint64_t) nprivate;    /* atomic; nodes that live in no table */
+	_Atomic(uint32_t) reclaiming;  /* atomic; a thread pays the grace period */
+	struct pc_flights flights;
+	struct pc_dirfds dirfds;
+};
+
+static inline void pc_count(struct pathcache *c, enum pc_counter i)
+{
+	pc_count_in(pc_counts(c->tally), i);
+}
+
+static inline struct rp_node *pc_node(struct pathcache_entry *e)
+{
+	return (struct rp_node *)(void *)e;
+}
+
+static inline struct pathcache_entry *pc_entry(struct rp_node *n)
+{
+	return (struct pathcache_entry *)(void *)n;
+}
+
+#endif

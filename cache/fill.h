@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * fill: put questions to the backend and keep the answers.
+ *
+ * The stamp is sampled before the backend is asked and compared under the
+ * change lock before publishing: what a change overtook goes to the caller
+ * only. No lock and no read section is held while the backend answers.
+ *
+ * Context of all: no lock, no read section; nodes passed in are held.
+ */
+#ifndef PC_FILL_H
+#define PC_FILL_H
+
+#include "store.h"
+
+/*
+ * What name means in dir: by this thread's own question, or by another's that
+ * is under way. Return: 0 and *out (node NULL: absent); -errno of the backend.
+ */
+int pc_fill_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                 const struct rp_cred *cred, struct pc_found *out);
+
+/* The directory above dir. Return: as pc_fill_name(). */
+int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
+                   struct pc_found *out);
+
+/* A directory's attributes and a binding to start from. -EAGAIN: a change overtook them. */
+int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred);
+
+/* Attributes into *attr; kept as well where nothing overtook them. */
+int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
+                 struct rp_attr *attr);
+
+int pc_fill_text(struct pathcache *c, struct rp_node *node);
+
+/* Whether node has an ACL. */
+int pc_fill_acl(struct pathcache *c, struct rp_node *node);
+
+int pc_fill_access(struct pathcache *c, struct rp_node *node, int mask,
+                   const struct rp_cred *cred);
+
+/* The rest of a path, by the kernel. */
+int pc_fill_kernel(struct pathcache *c, struct rp_node *dir, const char *rest, uint64_t flags,
+                   const struct rp_cred *cred, struct pc_found *out);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "flight.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "store.h"
+
+int pc_flights_init(struct pc_flights *f)
+{
+	pthread_condattr_t attr;
+	int rc;
+
+	memset(f, 0, sizeof(*f));
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	rc = pthread_cond_init(&f->done, &attr);
+	pthread_condattr_destroy(&attr);
+	return -rc;
+}
+
+void pc_flights_fini(struct pc_flights *f)
+{
+	pthread_cond_destroy(&f->done);
+	pthread_mutex_destroy(&f->lock);
+}
+
+static struct pc_flight **lane_of(struct pathcache *c, const struct rp_node *dir, const char *name,
+                                  size_t len)
+{
+	return &c->flights.lane[rp_name_hash(&c->tree.secret, dir->id, name, len) %
+	                        PC_FLIGHT_LANES];
+}
+
+/* One under way that a lookup beginning now may join. */
+static struct pc_flight *flight_find(struct pathcache *c, struct pc_flight *lane,
+                                     const struct rp_node *dir, const char *name, size_t len)
+{
+	uint64_t inval = atomic_load_explicit(&c->inval_stamp, memory_order_relaxed);
+
+	for (; lane; lane = lane->next)
+		if (lane->dir == dir && lane->len == len && memcmp(lane->name, name, len) == 0 &&
+		    lane->stamp >= inval && lane->state != PC_FLIGHT_DONE)
+			return lane;
+	return NULL;
+}
+
+static void flight_unlink(struct pathcache *c, struct pc_flight *f)
+{
+	struct pc_flight **at = lane_of(c, f->dir, f->name, f->len);
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	c->flights.n--;
+}
+
+/* Leave; flights.lock is held, and let go. */
+static void flight_leave(struct pathcache *c, struct pc_flight *f)
+{
+	bool last = --f->aboard == 0;
+
+	if (last)
+		flight_unlink(c, f);
+	pthread_mutex_unlock(&c->flights.lock);
+	if (!last)
+		return;
+	if (f->node)
+		pc_node_put(c, f->node);
+	pc_free(c->mem, f, sizeof(*f) + f->len);
+}
+
+static void deadline_in(struct timespec *at, uint32_t ms)
+{
+	clock_gettime(CLOCK_MONOTONIC, at);
+	at->tv_sec += ms / 1000;
+	at->tv_nsec += (long)(ms % 1000) * 1000000;
+	if (at->tv_nsec >= 1000000000) {
+		at->tv_sec++;
+		at->tv_nsec -= 1000000000;
+	}
+}
+
+struct wait {
+	struct pathcache *c;
+	struct pc_flight *f;
+};
+
+/* A waiter was cancelled; pthread_cond_wait() has taken the lock again. */
+static void wait_cancelled(void *arg)
+{
+	struct wait *w = arg;
+
+	flight_leave(w->c, w->f);
+}
+
+/* Wait for f to end or to lose its leader. Return: false when patience ended. */
+static bool flight_wait(struct pathcache *c, struct pc_flight *f)
+{
+	struct wait w = { c, f };
+	struct timespec at;
+	int rc = 0;
+
+	if (c->wait_ms)
+		deadline_in(&at, c->wait_ms);
+	pthread_cleanup_push(wait_cancelled, &w);
+	while (f->state == PC_FLIGHT_LEADING && rc != ETIMEDOUT) {
+		if (c->wait_ms)
+			rc = pthread_cond_timedwait(&c->flights.done, &c->flights.lock, &at);
+		else
+			pthread_cond_wait(&c->flights.done, &c->flights.lock);
+	}
+	pthread_cleanup_pop(0);
+	return f->state != PC_FLIGHT_LEADING;
+}
+
+static struct pc_flight *flight_begin(struct pathcache *c, struct pc_flight **lane,
+                                      const struct rp_node *dir, const char *name, size_t len)
+{
+	struct pc_flight *f = pc_alloc(c->mem, sizeof(*f) + len);
+
+	if (!f)
+		return NULL;
+	f->dir = dir;
+	f->len = (uint8_t)len;
+	f->aboard = 1;
+	f->stamp = rp_tree_now(&c->tree);
+	memcpy(f->name, name, len);
+	f->next = *lane;
+	*lane = f;
+	c->flights.n++;
+	return f;
+}
+
+enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir, const char *name,
+                                 size_t len, struct pc_flight **flight, int *err,
+                                 struct rp_node **node)
+{
+	struct pc_flight **lane = lane_of(c, dir, name, len);
+	struct pc_flight *f;
+	bool ended;
+
+	*flight = NULL;
+	pthread_mutex_lock(&c->flights.lock);
+	f = flight_find(c, *lane, dir, name, len);
+	if (!f) {
+		*flight = flight_begin(c, lane, dir, name, len);
+		pthread_mutex_unlock(&c->flights.lock);
+		return PC_LEAD;
+	}
+	f->aboard++;
+	ended = flight_wait(c, f);
+	if (ended && f->state == PC_FLIGHT_ORPHAN) {
+		f->state = PC_FLIGHT_LEADING;
+		pthread_mutex_unlock(&c->flights.lock);
+		*flight = f;
+		return PC_LEAD;
+	}
+	if (!ended || !f->shared) {
+		pc_count(c, ended ? PC_COALESCED : PC_GAVE_UP);
+		flight_leave(c, f);
+		return PC_LEAD;
+	}
+	*err = f->err;
+	*node = f->node;
+	if (f->node)
+		pc_node_hold(f->node);
+	pc_count(c, PC_COALESCED);
+	flight_leave(c, f);
+	return PC_SHARED;
+}
+
+void pc_flight_ask(struct pathcache *c, struct pc_flight *f, uint64_t stamp)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&c->flights.lock);
+	f->stamp = stamp;
+	pthread_mutex_unlock(&c->flights.lock);
+}
+
+void pc_flight_land(struct pathcache *c, struct pc_flight *f, int err, bool shared,
+                    struct rp_node *node)
+{
+	if (!f)
+		return;
+	if (node)
+		pc_node_hold(node);
+	pthread_mutex_lock(&c->flights.lock);
+	f->state = PC_FLIGHT_DONE;
+	f->err = err;
+	f->shared = shared;
+	f->node = node;
+	pthread_cond_broadcast(&c->flights.done);
+	flight_leave(c, f);
+}
+
+void pc_flight_abandon(struct pathcache *c, struct pc_flight *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&c->flights.lock);
+	f->state = PC_FLIGHT_ORPHAN;
+	pthread_cond_broadcast(&c->flights.done);
+	flight_leave(c, f);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Invalidation: what was announced is out of reach when the call returns, and
+ * a fill that began before publishes nothing (names_stamp, attr_state,
+ * subtree_stamp) and is joined by nobody (inval_stamp).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lookup.h"
+
+/* Begin a change: later lookups join no backend call that is under way. Caller holds the lock. */
+static uint64_t change_begin(struct pathcache *c)
+{
+	uint64_t stamp = rp_tree_stamp(&c->tree);
+
+	atomic_store_explicit(&c->inval_stamp, stamp, memory_order_relaxed);
+	pc_count(c, PC_INVALIDATIONS);
+	return stamp;
+}
+
+/* The object's attributes are not known any more. Caller holds the lock. */
+static void drop_object(struct pathcache *c, struct rp_node *n, uint64_t stamp)
+{
+	struct rp_dentry *d = rp_node_name(n);
+
+	/* A directory is searched, and its link followed, by what its binding says. */
+	if (d && d->slot != RP_SLOT_NONE && !S_ISREG(n->type))
+		pc_kill(c, d);
+	rp_node_attr_drop(n, stamp);
+}
+
+static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
+{
+	uint64_t stamp = change_begin(c);
+	struct rp_dentry *d = rp_tree_find(&c->tree, dir, name, len);
+
+	dir->names_stamp = stamp;
+	rp_node_attr_drop(dir, stamp);
+	if (!d)
+		return;
+	if (d->node)
+		rp_node_attr_drop(d->node, stamp);
+	pc_kill(c, d);
+}
+
+static int name_check(const char *name, size_t len)
+{
+	if (len > RP_NAME_MAX)
+		return -ENAMETOOLONG;
+	if (len == 0 || memchr(name, '/', len) || (name[0] == '.' && len == 1) ||
+	    (name[0] == '.' && name[1] == '.' && len == 2))
+		return -EINVAL;
+	return 0;
+}
+
+int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *dir,
+                              const char *name)
+{
+	struct rp_node *n;
+	int rc;
+
+	if (!cache || !name)
+		return -EINVAL;
+	rc = name_check(name, strlen(name));
+	if (rc)
+		return rc;
+	n = dir ? pc_node(dir) : cache->tree.root;
+	if (!rp_node_is_dir(n))
+		return -ENOTDIR;
+	pthread_mutex_lock(&cache->lock);
+	drop_name(cache, n, name, strlen(name));
+	pthread_mutex_unlock(&cache->lock);
+	return 0;
+}
+
+int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *entry)
+{
+	if (!cache || !entry)
+		return -EINVAL;
+	pthread_mutex_lock(&cache->lock);
+	drop_object(cache, pc_node(entry), change_begin(cache));
+	pthread_mutex_unlock(&cache->lock);
+	return 0;
+}
+
+static void drop_subtree(struct pathcache *c, struct rp_node *dir)
+{
+	struct rp_dentry *d;
+
+	pthread_mutex_lock(&c->lock);
+	change_begin(c);
+	rp_tree_raise_gen(&c->tree, dir);
+	d = rp_node_name(dir);
+	if (d && d->slot != RP_SLOT_NONE)
+		pc_kill(c, d);
+	rp_node_attr_drop(dir, rp_tree_stamp(&c->tree));
+	c->sweep.needed = true;
+	pthread_mutex_unlock(&c->lock);
+}
+
+int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry *dir)
+{
+	struct rp_node *n;
+
+	if (!cache)
+		return -EINVAL;
+	n = dir ? pc_node(dir) : cache->tree.root;
+	if (!rp_node_is_dir(n))
+		return -ENOTDIR;
+	drop_subtree(cache, n);
+	return 0;
+}
+
+int pathcache_invalidate_all(struct pathcache *cache)
+{
+	return pathcache_invalidate_subtree(cache, NULL);
+}
+
+/* The last component of path; *parent: what stands before it. Trailing slashes do not count. */
+static size_t last_component(const char *path, size_t *parent)
+{
+	size_t end = strlen(path), at;
+
+	while (end && path[end - 1] == '/')
+		end--;
+	at = end;
+	while (at && path[at - 1] != '/')
+		at--;
+	*parent = at;
+	return end - at;
+}
+
+int pathcache_invalidate_path(struct pathcache *cache, const char *path)
+{
+	char parent[RP_PATH_MAX], name[RP_NAME_MAX + 1];
+	struct rp_node *dir;
+	size_t at, len;
+	int rc;
+
+	if (!cache || !path)
+		return -EINVAL;
+	if (strnlen(path, RP_PATH_MAX) == RP_PATH_MAX)
+		return -ENAMETOOLONG;
+	len = last_component(path, &at);
+	if (len == 0 && at == 0 && path[0] == '/')
+		return pathcache_invalidate_entry(cache, pc_entry(cache->tree.root));
+	rc = name_check(path + at, len);
+	if (rc)
+		return rc;
+	memcpy(name, path + at, len);
+	name[len] = '\0';
+	memcpy(parent, path, at);
+	memcpy(parent + at, at ? "" : ".", at ? 1 : 2);
+	rc = pc_lookup_dir(cache, parent, &dir);
+	if (rc)
+		/* Which directory was meant cannot be told, so it may be any. */
+		return pathcache_invalidate_all(cache);
+	rc = pathcache_invalidate_name(cache, pc_entry(dir), name);
+	pc_node_put(cache, dir);
+	return rc;
+}

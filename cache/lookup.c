@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lookup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cred.h"
+
+/* Walks that may be raced before changes are held off. */
+#define LOOKUP_TRIES 4u
+
+/* And before a backend that keeps contradicting itself is given up. */
+#define LOOKUP_TRIES_MAX 64u
+
+static_assert(PATHCACHE_NOFOLLOW == RP_W_NOFOLLOW && PATHCACHE_DIRECTORY == RP_W_DIRECTORY &&
+                  PATHCACHE_BENEATH == RP_W_BENEATH && PATHCACHE_IN_ROOT == RP_W_IN_ROOT &&
+                  PATHCACHE_NO_SYMLINKS == RP_W_NO_SYMLINKS &&
+                  PATHCACHE_NO_XDEV == RP_W_NO_XDEV,
+              "the walk takes the public flags as they are");
+
+#define FLAGS_KNOWN                                                                                \
+	(PATHCACHE_NOFOLLOW | PATHCACHE_DIRECTORY | PATHCACHE_BENEATH | PATHCACHE_IN_ROOT |        \
+	 PATHCACHE_NO_SYMLINKS | PATHCACHE_NO_XDEV | PATHCACHE_CACHED)
+
+/* ---- setting out -------------------------------------------------------- */
+
+static void lookup_clear(struct pc_lookup *lk, struct pathcache *c)
+{
+	/* Not all of it: the steps and frames are written before they are read. */
+	lk->c = c;
+	lk->got = NULL;
+	lk->base = NULL;
+	lk->answer = NULL;
+	lk->final = NULL;
+	lk->fresh = NULL;
+	lk->rest = NULL;
+	lk->more = NULL;
+	lk->missed = NULL;
+	lk->tries = 0;
+	lk->locked = false;
+	lk->asked = false;
+	lk->flags = 0;
+	lk->cred = c->self;
+	lk->w.tree = &c->tree;
+	lk->w.root = c->tree.root;
+	lk->w.cred = &lk->cred;
+	lk->w.steps = lk->steps;
+	lk->w.max_steps = RP_STEPS_MIN;
+	lk->w.mode = c->mode;
+}
+
+static int how_take(struct pc_lookup *lk, const struct pathcache_how *how)
+{
+	if (how->size < sizeof(*how))
+		return -EINVAL;
+	if (how->size > sizeof(*how))
+		return -E2BIG;
+	if (how->flags & ~FLAGS_KNOWN)
+		return -EINVAL;
+	/* openat2(2): they contradict each other. */
+	if ((how->flags & PATHCACHE_BENEATH) && (how->flags & PATHCACHE_IN_ROOT))
+		return -EINVAL;
+	lk->flags = how->flags;
+	if (how->start)
+		lk->start = pc_node(how->start);
+	if (how->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT))
+		lk->w.root = lk->start;
+	return how->cred ? pc_cred_take(how->cred, &lk->cred) : 0;
+}
+
+int pc_lookup_init(struct pc_lookup *lk, struct pathcache *c, const char *path,
+                   const struct pathcache_how *how)
+{
+	int rc;
+
+	if (!c || !path)
+		return -EINVAL;
+	lookup_clear(lk, c);
+	lk->start = c->tree.root;
+	lk->path = path;
+	if (how) {
+		rc = how_take(lk, how);
+		if (rc)
+			return rc;
+	}
+	lk->w.flags = (uint32_t)(lk->flags & ~PATHCACHE_CACHED);
+	lk->len = strnlen(path, RP_PATH_MAX);
+	if (lk->len == RP_PATH_MAX)
+		return -ENAMETOOLONG;
+	return lk->len ? 0 : -ENOENT;
+}
+
+void pc_lookup_init_node(struct pc_lookup *lk, struct pathcache *c, struct rp_node *node)
+{
+	lookup_clear(lk, c);
+	lk->start = node;
+	lk->path = ".";
+	lk->len = 1;
+	lk->w.flags = 0;
+	lk->final = node;
+	pc_node_hold(node);
+}
+
+bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr)
+{
+	const struct rp_node *n = lk->w.node;
+
+	if (n == lk->fresh) {
+		*attr = lk->attr;
+		return true;
+	}
+	/* What is in no table is good only if this very call brought it. */
+	if (rp_node_flags(n) & (RP_N_NO_ATTR | RP_N_PRIVATE) && n != lk->answer)
+		return false;
+	return rp_node_attr_read(n, lk->w.gen, attr);
+}
+
+/* ---- the walk and what it holds ----------------------------------------- */
+
+static void node_put_rcu(struct pathcache *c, struct rp_node *n)
+{
+	if (rp_node_put_rcu(n, c->mode == RP_MODE_LOCKED))
+		pc_node_killed(c, n);
+}
+
+/* Give back what the counted modes took. Context: read section. */
+static void steps_put(struct pc_lookup *lk)
+{
+	for (uint32_t i = 0; i < lk->w.nsteps; i++)
+		if (lk->w.steps[i].node) {
+			node_put_rcu(lk->c, lk->w.steps[i].node);
+			lk->w.steps[i].node = NULL;
+		}
+}
+
+static void stretch_begin(struct pc_lookup *lk)
+{
+	if (lk->locked)
+		pthread_mutex_lock(&lk->c->lock);
+	pc_read_begin();
+}
+
+static void stretch_end(struct pc_lookup *lk)
+{
+	pc_read_end();
+	if (lk->locked)
+		pthread_mutex_unlock(&lk->c->lock);
+}
+
+static void swap_held(struct pathcache *c, struct rp_node **held, struct rp_node *n)
+{
+	struct rp_node *old = *held;
+
+	*held = n;
+	if (old)
+		pc_node_put(c, old);
+}
+
+/* Context: no lock, no read section. */
+static void lookup_drop(struct pc_lookup *lk)
+{
+	if (lk->w.mode != RP_MODE_RCU) {
+		pc_read_begin();
+		steps_put(lk);
+		pc_read_end();
+	}
+	swap_held(lk->c, &lk->got, NULL);
+	swap_held(lk->c, &lk->base, NULL);
+	swap_held(lk->c, &lk->answer, NULL);
+	swap_held(lk->c, &lk->final, NULL);
+	swap_held(lk->c, &lk->fresh, NULL);
+	free(lk->rest);
+	free(lk->more);
+}
+
+static void lookup_cancelled(void *arg)
+{
+	lookup_drop(arg);
+}
+
+static enum rp_status run_once(struct pc_lookup *lk)
+{
+	enum rp_status st = RP_OK;
+
+	if (lk->final) {
+		lk->w.node = lk->final;
+		lk->w.dentry = NULL;
+	} else {
+		st = rp_walk_run(&lk->w);
+	}
+	return st == RP_OK ? lk->last(lk) : st;
+}
+
+static void walk_begin(struct pc_lookup *lk)
+{
+	rp_walk_begin(&lk->w, lk->start, lk->path, lk->len);
+}
+
+/* ---- answering statuses; these leave the stretch ------------------------- */
+
+/* More room for steps. Context: in the stretch, and stays there. */
+static int steps_grow(struct pc_lookup *lk)
+{
+	uint32_t max = lk->w.max_steps * 4;
+	struct rp_step *more = realloc(lk->more, max * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	if (!lk->more)
+		memcpy(more, lk->steps, sizeof(lk->steps));
+	lk->more = more;
+	lk->w.steps = more;
+	lk->w.max_steps = max;
+	return 0;
+}
+
+/* Bring the rest of the path out of link texts into memory of our own, NUL-terminated. */
+static int rest_own(struct pc_lookup *lk)
+{
+	size_t len;
+	char *buf;
+
+	if (!lk->w.in_text && lk->w.nframes == 0)
+		return 0;
+	len = rp_walk_rest(&lk->w, NULL, 0);
+	buf = malloc(len + 1);
+	if (!buf)
+		return -ENOMEM;
+	rp_walk_rest(&lk->w, buf, len);
+	buf[len] = '\0';
+	free(lk->rest);
+	lk->rest = buf;
+	rp_walk_set_rest(&lk->w, buf, len);
+	return 0;
+}
+
+/* Hold what is needed of the walk and leave. Return: 0; -EAGAIN: it died; -ENOMEM. */
+static int leave_with(struct pc_lookup *lk, struct rp_node *also, struct rp_node **also_held)
+{
+	struct rp_node *base = lk->final ? NULL : lk->w.cur;
+	int rc = lk->final ? 0 : rest_own(lk);
+
+	if (!rc && base && !lockref_get(&base->ref)) {
+		base = NULL;
+		rc = -EAGAIN;
+	}
+	if (!rc && also && !lockref_get(&also->ref))
+		rc = -EAGAIN;
+	stretch_end(lk);
+	swap_held(lk->c, &lk->base, rc ? NULL : base);
+	if (rc && base)
+		pc_node_put(lk->c, base);
+	if (!rc && also)
+		*also_held = also;
+	return rc;
+}
+
+/* Begin again from the start, and after some tries with changes held off. */
+static int retry(struct pc_lookup *lk)
+{
+	pc_count(lk->c, PC_RETRIES);
+	if (++lk->tries > LOOKUP_TRIES_MAX)
+		return lk->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT) ? -EAGAIN : -ESTALE;
+	if (lk->tries == LOOKUP_TRIES) {
+		lk->locked = true;
+		pc_count(lk->c, PC_LOCKED_WALKS);
+	}
+	if (lk->w.mode != RP_MODE_RCU) {
+		pc_read_begin();
+		steps_put(lk);
+		pc_read_end();
+	}
+	swap_held(lk->c, &lk->got, NULL);
+	lk->missed = NULL;
+	if (!lk->final)
+		walk_begin(lk);
+	return 0;
+}
+
+/* The backend does not find node where its name was: evidence that the name is gone. */
+static int gone(struct pc_lookup *lk, struct rp_node *node)
+{
+	if (node == lk->start || node == lk->final || node == lk->c->tree.root)
+		return -ESTALE;
+	pthread_mutex_lock(&lk->c->lock);
+	pc_kill_names(lk->c, node);
+	pthread_mutex_unlock(&lk->c->lock);
+	return retry(lk);
+}
+
+/* An errno that the backend gave below base: good unless the way there has changed. */
+static int believe(struct pc_lookup *lk, int err)
+{
+	if (!rp_walk_valid(&lk->w) && lk->tries < LOOKUP_TRIES)
+		return retry(lk);
+	return err;
+}
+
+static int take_found(struct pc_lookup *lk, struct pc_found *f)
+{
+	swap_held(lk->c, &lk->answer, f->node);
+	lk->w.inject = f->node;
+	lk->w.inject_slot = f->slot;
+	lk->w.inject_id = f->id;
+	return 0;
+}
+
+static int on_miss(struct pc_lookup *lk)
+{
+	struct pc_found f;
+	bool again = lk->missed == lk->w.p;
+	int rc = pc_fill_name(lk->c, lk->base, lk->w.p, lk->w.len, &lk->cred, &f);
+
+	if (rc == -ESTALE)
+		return gone(lk, lk->base);
+	if (rc == -ENOENT)
+		return believe(lk, rc);
+	if (rc)
+		return rc;
+	lk->missed = lk->w.p;
+	if (f.kept && !again) {
+		/* The table has it: so the walk knows the very name it went through. */
+		swap_held(lk->c, &lk->answer, f.node);
+		return 0;
+	}
+	return f.node ? take_found(lk, &f) : believe(lk, -ENOENT);
+}
+
+static int on_start(struct pc_lookup *lk)
+{
+	int rc;
+
+	if (pc_start_known(lk->c, lk->base))
+		return atomic_load_explicit(&lk->c->tree.subtree_stamp, memory_order_relaxed) ==
+		               lk->w.subtree
+		           ? 0
+		           : retry(lk);
+	if (lk->flags & PATHCACHE_CACHED)
+		return -EAGAIN;
+	lk->asked = true;
+	rc = pc_fill_start(lk->c, lk->base, &lk->cred);
+	if (rc == -EAGAIN)
+		return retry(lk);
+	return rc == -ESTALE ? gone(lk, lk->base) : rc;
+}
+
+static int on_parent(struct pc_lookup *lk)
+{
+	struct pc_found f;
+	int rc = pc_fill_parent(lk->c, lk->base, &lk->cred, &f);
+
+	if (rc == -ESTALE)
+		return gone(lk, lk->base);
+	return rc ? rc : take_found(lk, &f);
+}
+
+static int on_perm(struct pc_lookup *lk)
+{
+	int rc = pc_fill_access(lk->c, lk->base, 1 /* X_OK */, &lk->cred);
+
+	if (rc == -ESTALE)
+		return gone(lk, lk->base);
+	if (rc)
+		return believe(lk, rc);
+	lk->w.perm_ok = true;
+	return 0;
+}
+
+static int on_kernel(struct pc_lookup *lk)
+{
+	uint64_t flags = lk->flags | (lk->w.must_dir ? PATHCACHE_DIRECTORY : 0);
+	struct pc_found f;
+	int rc = pc_fill_kernel(lk->c, lk->base, lk->w.p, flags, &lk->cred, &f);
+
+	if (rc == -ESTALE)
+		return gone(lk, lk->base);
+	if (rc)
+		return believe(lk, rc);
+	swap_held(lk->c, &lk->answer, f.node);
+	pc_node_hold(f.node);
+	swap_held(lk->c, &lk->final, f.node);
+	return 0;
+}
+
+static int on_attr(struct pc_lookup *lk, struct rp_node *node)
+{
+	int rc = pc_fill_attr(lk->c, node, &lk->cred, &lk->attr);
+
+	if (rc) {
+		/* Whatever attr holds now, it is nobody's. */
+		swap_held(lk->c, &lk->fresh, NULL);
+		if (rc == -ESTALE)
+			rc = gone(lk, node);
+		pc_node_put(lk->c, node);
+		return rc;
+	}
+	swap_held(lk->c, &lk->fresh, node);
+	return 0;
+}
+
+static int on_text(struct pc_lookup *lk, struct rp_node *node)
+{
+	int rc = pc_fill_text(lk->c, node);
+
+	if (rc == -ESTALE)
+		rc = gone(lk, node);
+	pc_node_put(lk->c, node);
+	return rc;
+}
+
+static int on_access(struct pc_lookup *lk, struct rp_node *node)
+{
+	int rc;
+
+	if (rp_node_flags(node) & RP_N_ACL_UNKNOWN) {
+		rc = pc_fill_acl(lk->c, node);
+	} else {
+		rc = pc_fill_access(lk->c, node, lk->amode, &lk->cred);
+		if (rc == 0) {
+			/* The backend has said yes; the last step need not ask again. */
+			lk->amode = 0;
+		} else if (rc != -ESTALE) {
+			rc = believe(lk, rc);
+		}
+	}
+	if (rc == -ESTALE)
+		rc = gone(lk, node);
+	pc_node_put(lk->c, node);
+	return rc;
+}
+
+static int on_path(struct pc_lookup *lk, struct rp_node *node)
+{
+	ssize_t n = lk->c->backend->path ? lk->c->backend->path(lk->c, node, lk->out, lk->size)
+	                                 : -ENOENT;
+
+	pc_node_put(lk->c, node);
+	if (n < 0)
+		return (int)n;
+	lk->result = n;
+	return 1;
+}
+
+/*
+ * In the stretch, with a status that is no end. Leaves it and answers the
+ * status. Return: 0 to go on; 1: lk->result is the result; -errno: the answer.
+ */
+static int answer(struct pc_lookup *lk, enum rp_status st)
+{
+	struct rp_node *node = NULL;
+	bool of_node = st == RP_NEED_TEXT || st == RP_NEED_ATTR || st == RP_NEED_ACCESS ||
+	               st == RP_NEED_PATH;
+	int rc;
+
+	if (st == RP_RETRY || st == RP_OK || st == RP_ERR) {
+		stretch_end(lk);
+		return retry(lk);
+	}
+	if (st == RP_FULL) {
+		rc = steps_grow(lk);
+		stretch_end(lk);
+		return rc;
+	}
+	rc = leave_with(lk, of_node ? lk->w.node : NULL, &node);
+	if (rc)
+		return rc == -EAGAIN ? retry(lk) : rc;
+	if (st == RP_STALE_START)
+		return on_start(lk);
+	if (lk->flags & PATHCACHE_CACHED) {
+		if (node)
+			pc_node_put(lk->c, node);
+		return -EAGAIN;
+	}
+	lk->asked = true;
+	switch (st) {
+	case RP_MISS:
+		pc_count(lk->c, PC_MISSES);
+		return on_miss(lk);
+	case RP_NEED_PARENT:
+		return on_parent(lk);
+	case RP_NEED_PERM:
+		return on_perm(lk);
+	case RP_KERNEL:
+		return on_kernel(lk);
+	case RP_NEED_TEXT:
+		return on_text(lk, node);
+	case RP_NEED_ATTR:
+		return on_attr(lk, node);
+	case RP_NEED_ACCESS:
+		return on_access(lk, node);
+	case RP_NEED_PATH:
+		return on_path(lk, node);
+	case RP_OK:
+	case RP_ERR:
+	case RP_STALE_START:
+	case RP_FULL:
+	case RP_RETRY:
+		break;
+	}
+	__builtin_unreachable();
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+/* With changes held off what was walked before this stretch need not hold any more. */
+static void rebase(struct pc_lookup *lk)
+{
+	if (!lk->locked || (lk->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT)))
+		return;
+	steps_put(lk);
+	lk->w.nsteps = 0;
+	lk->w.epoch = atomic_load_explicit(&lk->c->tree.epoch, memory_order_relaxed);
+	lk->w.subtree = atomic_load_explicit(&lk->c->tree.subtree_stamp, memory_order_relaxed);
+}
+
+static ssize_t run_slow(struct pc_lookup *lk, enum rp_status st)
+{
+	int rc;
+
+	for (;;) {
+		rc = answer(lk, st);
+		if (rc)
+			return rc < 0 ? rc : lk->result;
+		stretch_begin(lk);
+		rebase(lk);
+		st = run_once(lk);
+		if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w))
+			continue;
+		stretch_end(lk);
+		if (st == RP_ERR)
+			return lk->w.err;
+		lk->got = NULL;
+		return lk->result;
+	}
+}
+
+static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk, enum rp_status st)
+{
+	ssize_t rc;
+
+	pthread_cleanup_push(lookup_cancelled, lk);
+	rc = run_slow(lk, st);
+	pthread_cleanup_pop(1);
+	if (!lk->asked)
+		pc_count(lk->c, PC_HITS);
+	pc_upkeep(lk->c);
+	return rc;
+}
+
+ssize_t pc_lookup_run(struct pc_lookup *lk)
+{
+	struct pc_counts *counts = pc_counts(lk->c->tally);
+	enum rp_status st;
+
+	pc_count_in(counts, PC_LOOKUPS);
+	pc_read_begin();
+	walk_begin(lk);
+	st = run_once(lk);
+	if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w) || lk->final)
+		return lookup_slow(lk, st);
+	if (lk->w.mode != RP_MODE_RCU)
+		steps_put(lk);
+	pc_read_end();
+	pc_count_in(counts, PC_HITS);
+	return st == RP_OK ? lk->result : lk->w.err;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "mem.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "pathcache.h"
+
+struct pc_mem {
+	struct pathcache_allocator alloc;
+	_Atomic(uint64_t) bytes;
+#if PC_JEMALLOC
+	struct extents *extents; /* NULL with the application's allocator */
+	unsigned arena;
+#endif
+};
+
+#if PC_JEMALLOC
+#include <jemalloc/jemalloc.h>
+
+#define EXTENT_ALIGN ((size_t)2 << 20) /* a huge page */
+
+struct range {
+	void *base;
+	size_t size;
+};
+
+/* The ranges mapped for an arena. hooks must come first: jemalloc hands it back. */
+struct extents {
+	extent_hooks_t hooks;
+	pthread_mutex_t lock;
+	struct range *ranges;
+	size_t n, max;
+	bool huge_pages;
+};
+
+static bool range_add(struct extents *e, void *base, size_t size)
+{
+	if (e->n == e->max) {
+		size_t max = e->max ? e->max * 2 : 16;
+		struct range *r = realloc(e->ranges, max * sizeof(*r));
+
+		if (!r)
+			return false;
+		e->ranges = r;
+		e->max = max;
+	}
+	e->ranges[e->n].base = base;
+	e->ranges[e->n].size = size;
+	e->n++;
+	return true;
+}
+
+/* mmap size bytes at a multiple of align, which is at least a huge page. */
+static void *map_aligned(size_t size, size_t align)
+{
+	char *p = mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	               0);
+	char *base;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	base = (char *)(((uintptr_t)p + align - 1) & ~(uintptr_t)(align - 1));
+	if (base > p)
+		munmap(p, (size_t)(base - p));
+	munmap(base + size, align - (size_t)(base - p));
+	return base;
+}
+
+static void *extent_alloc(extent_hooks_t *hooks, void *at, size_t size, size_t align, bool *zero,
+                          bool *commit, unsigned arena)
+{
+	struct extents *e = (struct extents *)hooks;
+	void *p;
+
+	(void)arena;
+	if (at)
+		return NULL;
+	p = map_aligned(size, align > EXTENT_ALIGN ? align : EXTENT_ALIGN);
+	if (!p)
+		return NULL;
+	if (e->huge_pages)
+		madvise(p, size, MADV_HUGEPAGE);
+	pthread_mutex_lock(&e->lock);
+	if (!range_add(e, p, size)) {
+		munmap(p, size);
+		p = NULL;
+	}
+	pthread_mutex_unlock(&e->lock);
+	*zero = true;
+	*commit = true;
+	return p;
+}
+
+/* Ranges are kept until the arena goes: jemalloc keeps them for reuse. */
+static bool extent_keep(extent_hooks_t *hooks, void *p, size_t size, bool committed, unsigned arena)
+{
+	(void)hooks, (void)p, (void)size, (void)committed, (void)arena;
+	return true;
+}
+
+static bool extent_purge(extent_hooks_t *hooks, void *p, size_t size, size_t offset, size_t len,
+                         unsigned arena)
+{
+	(void)hooks, (void)size, (void)arena;
+	return madvise((char *)p + offset, len, MADV_DONTNEED) != 0;
+}
+
+static bool extent_split(extent_hooks_t *hooks, void *p, size_t size, size_t a, size_t b,
+                         bool committed, unsigned arena)
+{
+	(void)hooks, (void)p, (void)size, (void)a, (void)b, (void)committed, (void)arena;
+	return false;
+}
+
+static bool extent_merge(extent_hooks_t *hooks, void *a, size_t an, void *b, size_t bn,
+                         bool committed, unsigned arena)
+{
+	(void)hooks, (void)a, (void)an, (void)b, (void)bn, (void)committed, (void)arena;
+	/* Address space is contiguous by the caller's check; separate mmaps merge harmlessly. */
+	return false;
+}
+
+static int arena_create(struct pc_mem *m, bool huge_pages)
+{
+	struct extents *e = calloc(1, sizeof(*e));
+	extent_hooks_t *hooks;
+	size_t len = sizeof(m->arena);
+
+	if (!e)
+		return -ENOMEM;
+	e->hooks.alloc = extent_alloc;
+	e->hooks.dalloc = extent_keep;
+	e->hooks.purge_forced = extent_purge;
+	e->hooks.split = extent_split;
+	e->hooks.merge = extent_merge;
+	e->huge_pages = huge_pages;
+	pthread_mutex_init(&e->lock, NULL);
+	hooks = &e->hooks;
+	if (mallctl("arenas.create", &m->arena, &len, &hooks, sizeof(hooks)) != 0) {
+		free(e);
+		return -ENOMEM;
+	}
+	m->extents = e;
+	return 0;
+}
+
+static void arena_destroy(struct pc_mem *m)
+{
+	struct extents *e = m->extents;
+	size_t mib[3], n = 3;
+
+	if (mallctlnametomib("arena.0.destroy", mib, &n) == 0) {
+		mib[1] = m->arena;
+		mallctlbymib(mib, n, NULL, NULL, NULL, 0);
+	}
+	for (size_t i = 0; i < e->n; i++)
+		munmap(e->ranges[i].base, e->ranges[i].size);
+	pthread_mutex_destroy(&e->lock);
+	free(e->ranges);
+	free(e);
+}
+
+static int arena_flags(const struct pc_mem *m, size_t size)
+{
+	int flags = (int)(MALLOCX_ARENA(m->arena) | MALLOCX_TCACHE_NONE);
+
+	return size % 64 == 0 ? flags | MALLOCX_ALIGN(64) : flags | MALLOCX_ALIGN(16);
+}
+
+static void *builtin_alloc(struct pc_mem *m, size_t size)
+{
+	return mallocx(size, arena_flags(m, size) | MALLOCX_ZERO);
+}
+
+static void builtin_free(struct pc_mem *m, void *ptr, size_t size)
+{
+	sdallocx(ptr, size, arena_flags(m, size));
+}
+
+static size_t builtin_cost(const struct pc_mem *m, size_t size)
+{
+	return nallocx(size, arena_flags(m, size));
+}
+#else
+static int arena_create(struct pc_mem *m, bool huge_pages)
+{
+	(void)m, (void)huge_pages;
+	return 0;
+}
+
+static void *builtin_alloc(struct pc_mem *m, size_t size)
+{
+	void *p = aligned_alloc(size % 64 == 0 ? 64 : 16, (size + 15) & ~(size_t)15);
+
+	(void)m;
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+static void builtin_free(struct pc_mem *m, void *ptr, size_t size)
+{
+	(void)m, (void)size;
+	free(ptr);
+}
+
+static size_t builtin_cost(const struct pc_mem *m, size_t size)
+{
+	(void)m;
+	return (size + 15) & ~(size_t)15;
+}
+#endif
+
+int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, bool huge_pages)
+{
+	struct pc_mem *m = calloc(1, sizeof(*m));
+	int rc = 0;
+
+	if (!m)
+		return -ENOMEM;
+	if (alloc)
+		m->alloc = *alloc;
+	else
+		rc = arena_create(m, huge_pages);
+	if (rc) {
+		free(m);
+		return rc;
+	}
+	*out = m;
+	return 0;
+}
+
+void pc_mem_destroy(struct pc_mem *m)
+{
+#if PC_JEMALLOC
+	if (m->extents)
+		arena_destroy(m);
+#endif
+	free(m);
+}
+
+size_t pc_mem_cost(const struct pc_mem *m, size_t size)
+{
+	return m->alloc.alloc ? size : builtin_cost(m, size);
+}
+
+void *pc_alloc(struct pc_mem *m, size_t size)
+{
+	void *p;
+
+	if (m->alloc.alloc) {
+		p = m->alloc.alloc(m->alloc.ctx, size);
+		if (p)
+			memset(p, 0, size);
+	} else {
+		p = builtin_alloc(m, size);
+	}
+	if (p)
+		atomic_fetch_add_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
+	return p;
+}
+
+void pc_free(struct pc_mem *m, void *ptr, size_t size)
+{
+	if (!ptr)
+		return;
+	atomic_fetch_sub_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
+	if (m->alloc.free)
+		m->alloc.free(m->alloc.ctx, ptr, size);
+	else
+		builtin_free(m, ptr, size);
+}
+
+uint64_t pc_mem_bytes(const struct pc_mem *m)
+{
+	return atomic_load_explicit(&m->bytes, memory_order_relaxed);
+}
+
+int pc_mem_protect(struct pc_mem *m, bool readonly)
+{
+#if PC_JEMALLOC
+	struct extents *e = m->extents;
+
+	if (!e)
+		return -ENOTSUP;
+	for (size_t i = 0; i < e->n; i++)
+		if (mprotect(e->ranges[i].base, e->ranges[i].size,
+		             readonly ? PROT_READ : PROT_READ | PROT_WRITE))
+			return -errno;
+	return 0;
+#else
+	(void)m, (void)readonly;
+	return -ENOTSUP;
+#endif
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * mem: the cache's memory and its byte count.
+ *
+ * One jemalloc arena per cache, whose extents this file maps itself: so it can
+ * ask for huge pages, give all of it back at close, and, for the test of zero
+ * stores, make all of it read-only. Built with PC_JEMALLOC=0, or given an
+ * allocator by the application, memory comes from there instead.
+ *
+ * Context: any thread; may be called with the change lock held. Sizes in bytes.
+ */
+#ifndef PC_MEM_H
+#define PC_MEM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pathcache_allocator;
+
+/* Lives outside the memory it hands out. */
+struct pc_mem;
+
+/* Return: 0; -ENOMEM. alloc: NULL for the built-in allocator. */
+int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, bool huge_pages);
+
+/* Everything still allocated goes with it. */
+void pc_mem_destroy(struct pc_mem *m);
+
+/* Zeroed, aligned to 16 bytes, to 64 when size is a multiple of 64. NULL when there is none. */
+void *pc_alloc(struct pc_mem *m, size_t size);
+
+/* size: as asked for. ptr may be NULL. */
+void pc_free(struct pc_mem *m, void *ptr, size_t size);
+
+/* What an object of size takes, as counted by pc_mem_bytes(). */
+size_t pc_mem_cost(const struct pc_mem *m, size_t size);
+
+/* Bytes allocated now. */
+uint64_t pc_mem_bytes(const struct pc_mem *m);
+
+/* Make all of it read-only, or writable again. Return: 0; -ENOTSUP without own extents; -errno. */
+int pc_mem_protect(struct pc_mem *m, bool readonly);
+
+#endif

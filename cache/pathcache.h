@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * pathcache: a path-lookup cache in userspace.
+ *
+ * Answers stat, lstat, access, readlink, realpath and openat2-style lookups
+ * from memory, for a real directory tree or for an application's own
+ * namespace. A hit runs inside one RCU read section and stores nothing in
+ * shared memory. A reference is taken only by pathcache_get().
+ *
+ * Caveats, first
+ *  - The cache knows of changes only through pathcache_invalidate_*(). A
+ *    change nobody announces is answered from memory until then.
+ *  - Only liburcu's domain of the flavour is shared with the host; all other
+ *    state hangs off the cache handle. Several caches may be open at once.
+ *  - A miss, and every call marked "may block", must not run inside a read
+ *    section whose grace period the backend itself waits for.
+ *
+ * Errors
+ *  Every call that returns int or ssize_t returns 0 (or a length, or a
+ *  descriptor) on success and a negative errno otherwise. For a path query the
+ *  errno is the answer, exactly as the kernel would give it. Trouble of the
+ *  cache itself (memory, descriptors, a lost race) falls through to the
+ *  backend and shows in struct pathcache_stats; it is never told as an errno.
+ *  Errors any path query may return:
+ *    -EACCES  search permission denied on a component for the credentials
+ *    -ELOOP   more than 40 links, or a link met under PATHCACHE_NO_SYMLINKS
+ *    -ENAMETOOLONG  a component over 255 bytes, or a path of 4096 or more
+ *    -ENOENT, -ENOTDIR  as path_resolution(7)
+ *    -EXDEV   the walk would leave BENEATH, or cross a mount under NO_XDEV
+ *    -EAGAIN  PATHCACHE_CACHED and the answer is not in memory; or a walk
+ *             confined by BENEATH or IN_ROOT raced with renames (openat2(2))
+ *    -EINVAL  an option or flag this version does not know; a NULL argument
+ *    -ESTALE  the start directory, or the entry, can no longer be reached
+ *    and whatever the backend failed with (-EIO, ...), which is not cached.
+ *
+ * Threads
+ *  Every call is safe from any thread unless it says otherwise. A thread is
+ *  registered with liburcu on first use and unregistered when it exits. No
+ *  call is async-signal-safe. Calls nest inside the host's own read sections
+ *  as long as they hit; see each call's Context.
+ *
+ * Options and result structs that may grow start with their size, which the
+ * caller sets to sizeof; fields beyond a smaller size take their defaults,
+ * and unknown non-zero tail bytes give -E2BIG, as openat2(2) does.
+ */
+#ifndef PATHCACHE_H
+#define PATHCACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PATHCACHE_VERSION_MAJOR 0
+#define PATHCACHE_VERSION_MINOR 1
+#define PATHCACHE_VERSION_PATCH 0
+
+struct stat;
+
+/* An open cache. Owned by the caller of pathcache_open(). */
+struct pathcache;
+
+/*
+ * A held object (inode): what pathcache_get() returns. Lives until the last
+ * pathcache_put(), also when its names are renamed, removed or invalidated.
+ */
+struct pathcache_entry;
+
+/* ---- flags of a query (names as openat2(2)) ---------------------------- */
+
+#define PATHCACHE_NOFOLLOW UINT64_C(0x01)    /* last component: the link itself */
+#define PATHCACHE_DIRECTORY UINT64_C(0x02)   /* -ENOTDIR unless a directory */
+#define PATHCACHE_BENEATH UINT64_C(0x04)     /* never above the start: -EXDEV */
+#define PATHCACHE_IN_ROOT UINT64_C(0x08)     /* the start is "/" */
+#define PATHCACHE_NO_SYMLINKS UINT64_C(0x10) /* any followed link: -ELOOP */
+#define PATHCACHE_NO_XDEV UINT64_C(0x20)     /* no crossing of mounts: -EXDEV */
+#define PATHCACHE_CACHED UINT64_C(0x40)      /* never ask the backend: -EAGAIN */
+
+/* ---- attributes -------------------------------------------------------- */
+
+/* Bits of pathcache_attr.mask: which fields the backend filled in. */
+#define PATHCACHE_ATTR_MODE 0x0001u /* type and permission bits */
+#define PATHCACHE_ATTR_NLINK 0x0002u
+#define PATHCACHE_ATTR_UID 0x0004u
+#define PATHCACHE_ATTR_GID 0x0008u
+#define PATHCACHE_ATTR_ATIME 0x0010u
+#define PATHCACHE_ATTR_MTIME 0x0020u
+#define PATHCACHE_ATTR_CTIME 0x0040u
+#define PATHCACHE_ATTR_INO 0x0080u
+#define PATHCACHE_ATTR_SIZE 0x0100u
+#define PATHCACHE_ATTR_BLOCKS 0x0200u
+#define PATHCACHE_ATTR_BTIME 0x0400u
+#define PATHCACHE_ATTR_MNT_ID 0x0800u
+#define PATHCACHE_ATTR_BASIC 0x03ffu /* all that stat(2) fills */
+
+/*
+ * One consistent snapshot of an object's attributes. Fields as statx(2):
+ * times in seconds and nanoseconds since the epoch, size in bytes, blocks in
+ * units of 512 bytes, dev and rdev as dev_t, attributes as stx_attributes.
+ * A field whose mask bit is clear is 0 and means "unknown".
+ */
+struct pathcache_attr {
+	uint32_t mask;
+	uint32_t mode;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t nlink;
+	uint32_t blksize;
+	uint64_t ino;
+	uint64_t dev;
+	uint64_t rdev;
+	uint64_t size;
+	uint64_t blocks;
+	uint64_t attributes;
+	uint64_t mnt_id;
+	int64_t atime_sec;
+	int64_t mtime_sec;
+	int64_t ctime_sec;
+	int64_t btime_sec;
+	uint32_t atime_nsec;
+	uint32_t mtime_nsec;
+	uint32_t ctime_nsec;
+	uint32_t btime_nsec;
+};
+
+/*
+ * Convert to struct stat.
+ * Return: 0, or -EOVERFLOW when a value does not fit the platform's struct.
+ * Context: any; touches only its arguments.
+ */
+int pathcache_attr_to_stat(const struct pathcache_attr *attr, struct stat *st);
+
+/* ---- credentials ------------------------------------------------------- */
+
+#define PATHCACHE_CAP_DAC_OVERRIDE 0x1u    /* capabilities(7) */
+#define PATHCACHE_CAP_DAC_READ_SEARCH 0x2u /* capabilities(7) */
+
+/*
+ * Who asks. uid and gid are the file-system ids that permission is judged by;
+ * groups are the supplementary ones, borrowed for the call. Root is judged as
+ * any other uid unless caps says otherwise: set both caps for a caller with
+ * the powers of a plain root.
+ */
+struct pathcache_cred {
+	size_t size;
+	uint32_t uid;
+	uint32_t gid;
+	const uint32_t *groups;
+	size_t ngroups;
+	uint32_t caps;
+};
+
+/*
+ * Fill cred with the effective ids, groups and capabilities of the calling
+ * thread. groups: storage for up to max supplementary groups, which cred then
+ * points to.
+ * Return: 0; -ERANGE when the thread is in more than max groups; -EINVAL.
+ * Context: any. Source: credentials(7), capget(2).
+ */
+int pathcache_cred_self(struct pathcache_cred *cred, uint32_t *groups, size_t max);
+
+/* ---- how to resolve ---------------------------------------------------- */
+
+/*
+ * How a path is resolved; NULL stands for all defaults.
+ * start: held directory that relative paths begin at; NULL = the cache's root.
+ *   Borrowed: the caller keeps its reference until the call returns.
+ * cred: who asks; NULL = the process as it was at pathcache_open().
+ * flags: PATHCACHE_NOFOLLOW...
+ */
+struct pathcache_how {
+	size_t size;
+	struct pathcache_entry *start;
+	const struct pathcache_cred *cred;
+	uint64_t flags;
+};
+
+/* ---- opening ----------------------------------------------------------- */
+
+enum pathcache_mode {
+	PATHCACHE_MODE_RCU,     /* a hit stores nothing in shared memory */
+	PATHCACHE_MODE_LOCKREF, /* RCU walk, reference on the last component */
+	PATHCACHE_MODE_REFWALK, /* a reference on every component */
+	PATHCACHE_MODE_LOCKED,  /* as REFWALK, each count under a spinlock */
+};
+
+/*
+ * Memory for the cache's objects instead of its jemalloc arena. alloc returns
+ * memory aligned to 16 bytes, or NULL; free gets the size that was asked for.
+ * Called from any thread, with the cache's locks held: they must not call
+ * back into the cache.
+ */
+struct pathcache_allocator {
+	void *(*alloc)(void *ctx, size_t size);
+	void (*free)(void *ctx, void *ptr, size_t size);
+	void *ctx;
+};
+
+/*
+ * mode: see enum pathcache_mode. Default PATHCACHE_MODE_RCU.
+ * budget: bytes the cache may use for its objects, memory waiting for a grace
+ *   period included. Over it answers are still given, but new ones are not
+ *   kept. 0 keeps nothing. Default 256 MiB.
+ * backlog: bytes of retired memory at which a thread that changes the cache
+ *   waits for a grace period itself. Default 4 MiB.
+ * wait_ms: how long a lookup waits for another thread that already asks the
+ *   backend the same question, before it asks for itself. Milliseconds;
+ *   0 = as long as it takes. Default 0.
+ * max_dirfds: O_PATH descriptors of directories kept open for misses (real
+ *   trees only), at least 1. Default 256.
+ * huge_pages: advise the kernel to back the arena with huge pages. Default 1.
+ * allocator: NULL for the built-in one. Copied.
+ */
+struct pathcache_options {
+	size_t size;
+	uint32_t mode;
+	uint32_t max_dirfds;
+	uint64_t budget;
+	uint64_t backlog;
+	uint32_t wait_ms;
+	uint32_t huge_pages;
+	const struct pathcache_allocator *allocator;
+};
+
+/* Set every option to its default. Context: any. */
+void pathcache_options_init(struct pathcache_options *opt);
+
+/*
+ * Open a cache of the real directory tree below dir.
+ * dir: resolved by the kernel, once. "/" is the process's root; below any
+ *   other directory paths resolve as openat2(2) with RESOLVE_IN_ROOT does.
+ * opt: NULL for the defaults.
+ * Return: 0 and *out, owned by the caller; -ENOENT, -ENOTDIR, -EACCES and
+ *   other errors of open(2) on dir; -ENOMEM; -EMFILE; -EINVAL, -E2BIG.
+ * Context: may block; not inside a read section.
+ */
+int pathcache_open(struct pathcache **out, const char *dir, const struct pathcache_options *opt);
+
+/*
+ * Close the cache and free its memory. Waits for a grace period.
+ * Return: 0; -EBUSY while entries are held or a call is known to be under way
+ *   (nothing is closed then, and the cache stays usable); -EDEADLK inside a
+ *   read section of the calling thread.
+ * Context: no other thread may use the cache any more; may block.
+ */
+int pathcache_close(struct pathcache *cache);
+
+/* ---- queries ----------------------------------------------------------- */
+/*
+ * Context of all queries: any thread. A hit does not block, does not allocate
+ * and may run inside the host's read section. A miss asks the backend with no
+ * lock and no read section of the cache held; it may block and allocate.
+ * With PATHCACHE_CACHED a query never blocks.
+ * path: NUL-terminated bytes, at most 4095; borrowed.
+ */
+
+/*
+ * Attributes of what path leads to, the link's own with PATHCACHE_NOFOLLOW.
+ * On a hit all of path's bindings and all of attr were true at one instant
+ * during the call. Source: stat(2), path_resolution(7).
+ */
+int pathcache_stat(struct pathcache *cache, const char *path, const struct pathcache_how *how,
+                   struct pathcache_attr *attr);
+
+/*
+ * May the caller do amode (R_OK | W_OK | X_OK, or F_OK) to path?
+ * Judged for how->cred as faccessat(2) with AT_EACCESS judges the process.
+ * Return: 0; -EACCES; -EROFS for W_OK on a read-only file system; -EPERM for
+ *   W_OK on an immutable file; errors of resolution.
+ */
+int pathcache_access(struct pathcache *cache, const char *path, int amode,
+                     const struct pathcache_how *how);
+
+/*
+ * The text of the symlink path, not NUL-terminated, truncated to size bytes.
+ * Return: the number of bytes placed in buf; -EINVAL when path is not a
+ *   symlink; errors of resolution. Source: readlink(2).
+ */
+ssize_t pathcache_readlink(struct pathcache *cache, const char *path,
+                           const struct pathcache_how *how, char *buf, size_t size);
+
+/*
+ * The canonical path of what path leads to: absolute from the cache's root,
+ * no link, no "." or "..". NUL-terminated.
+ * Return: its length without the NUL; -ERANGE when it does not fit size bytes;
+ *   -ENOENT when the result has been removed meanwhile; errors of resolution.
+ * Source: realpath(3).
+ */
+ssize_t pathcache_realpath(struct pathcache *cache, const char *path,
+                           const struct pathcache_how *how, char *buf, size_t size);
+
+/* ---- held entries ------------------------------------------------------ */
+
+/*
+ * Resolve path and hold the object.
+ * Return: 0 and *out, a strong reference that the caller gives back with
+ *   pathcache_put(); errors of resolution.
+ */
+int pathcache_get(struct pathcache *cache, const char *path, const struct pathcache_how *how,
+                  struct pathcache_entry **out);
+
+/*
+ * One more reference to an entry the caller already holds. Never fails (a
+ * count past 2^31 saturates: the object then stays until close).
+ * Context: any; wait-free.
+ */
+void pathcache_ref(struct pathcache *cache, struct pathcache_entry *entry);
+
+/* Give a reference back. Context: any; does not block. */
+void pathcache_put(struct pathcache *cache, struct pathcache_entry *entry);
+
+/*
+ * Attributes of a held object.
+ * Return: 0; -ESTALE when they are not in memory and the object cannot be
+ *   reached by its last known name any more; errors of the backend.
+ * Context: as a query.
+ */
+int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,
+                         struct pathcache_attr *attr);
+
+/*
+ * A current path of a held object, absolute from the cache's root and
+ * NUL-terminated.
+ * Return: its length; -ERANGE when it does not fit; -ENOENT when the object
+ *   has no name the cache knows of (removed, or invalidated since).
+ * Context: any; does not block.
+ */
+ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *entry, char *buf,
+                             size_t size);
+
+/* A number that no other object of this cache ever had or will have. */
+uint64_t pathcache_entry_id(const struct pathcache_entry *entry);
+
+/*
+ * Open what path leads to and return a descriptor, close-on-exec. The last
+ * component is opened relative to its verified parent and never through a
+ * link put there meanwhile. The descriptor, not the cache, tells the size.
+ * oflags: as open(2), without O_CREAT, O_TMPFILE. O_NOFOLLOW as NOFOLLOW.
+ * Permission to read and write is judged by the kernel for the process, and
+ * by the cache for how->cred when that is given.
+ * Return: the descriptor, owned by the caller; -EINVAL for flags above;
+ *   -EOPNOTSUPP when the backend has no descriptors; errors of open(2).
+ */
+int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
+                      const struct pathcache_how *how);
+
+/*
+ * One entry of a listing.
+ * name: len bytes and a NUL; valid during the callback only.
+ * type: S_IFMT bits, 0 when unknown. cookie: continue after this entry.
+ * Return: 0 to go on, anything else to stop.
+ */
+typedef int (*pathcache_dirent_fn)(void *arg, const char *name, size_t len, uint64_t ino,
+                                   uint32_t type, uint64_t cookie);
+
+/*
+ * List a held directory from the backend, "." and ".." left out.
+ * cookie: 0, or where an earlier listing stopped.
+ * Return: 0 at the end or when fn stopped it; -ENOTDIR; -EACCES; -ESTALE;
+ *   -EOPNOTSUPP when the backend cannot list.
+ * Context: may block. fn runs without locks and may call the cache.
+ */
+int pathcache_readdir(struct pathcache *cache, struct pathcache_entry *dir, uint64_t cookie,
+                      pathcache_dirent_fn fn, void *arg);
+
+/* ---- invalidation ------------------------------------------------------ */
+/*
+ * Tell the cache that something changed. Effective at return for every later
+ * lookup of every thread; an answer whose backend call began earlier is never
+ * kept. Never waits for a backend call or for a reader.
+ * Context: any thread, also from a backend callback; see invalidate_path.
+ */
+
+/*
+ * What name means in dir (NULL = the root) may have changed: created, removed,
+ * replaced, renamed. Also drops the attributes of dir and of the object.
+ * Return: 0; -EINVAL for an empty name, "." or "..", or one with a slash;
+ *   -ENAMETOOLONG; -ENOTDIR.
+ */
+int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *dir,
+                              const char *name);
+
+/*
+ * The same for the last component of path. The directory it is in is looked up
+ * first, links followed, and the backend asked for what is not in memory; where
+ * that fails it may be any directory, and all is invalidated. A last component
+ * that is a link is not followed; "/" means the root's attributes.
+ * Return: 0; -ENAMETOOLONG; -EINVAL.
+ * Context: unlike the others may block; not from a backend callback.
+ */
+int pathcache_invalidate_path(struct pathcache *cache, const char *path);
+
+/*
+ * Attributes, link text and, for a directory, search permission of the object
+ * may have changed, under whatever name it is reached. Names stay.
+ * Return: 0; -EINVAL.
+ */
+int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *entry);
+
+/*
+ * Anything at or below dir (NULL = the root) may have changed. O(1).
+ * Return: 0; -ENOTDIR.
+ */
+int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry *dir);
+
+/* Anything may have changed. O(1). Return: 0. */
+int pathcache_invalidate_all(struct pathcache *cache);
+
+/* ---- upkeep ------------------------------------------------------------ */
+
+/*
+ * Bounded upkeep: free retired memory, drop entries nothing leads to any more.
+ * budget: how many objects to look at or free, at least 1. May wait for one
+ * grace period.
+ * Return: 1 when work is left, 0 when not; -EDEADLK inside a read section.
+ * Context: may block; not from a backend callback. In the QSBR flavour the
+ *   call is a quiescent state of the calling thread.
+ */
+int pathcache_maintain(struct pathcache *cache, uint32_t budget);
+
+/*
+ * Register the calling thread now instead of on its first lookup, and
+ * unregister it before it exits. Optional. Pairs nest.
+ * Return: 0; -ENOMEM.
+ */
+int pathcache_thread_register(void);
+void pathcache_thread_unregister(void);
+
+/*
+ * Counters since open, and sizes now. Set size before the call.
+ * Counters of queries are per thread and summed here: exact for calls that
+ * have returned.
+ */
+struct pathcache_stats {
+	size_t size;
+	uint64_t lookups;         /* queries */
+	uint64_t hits;            /* ... answered without asking the backend */
+	uint64_t retries;         /* walks begun again since a change raced them */
+	uint64_t locked_walks;    /* walks done with changes held off */
+	uint64_t misses;          /* components that were not in memory */
+	uint64_t fills;           /* backend answers that were kept */
+	uint64_t coalesced;       /* misses that waited for another's answer */
+	uint64_t gave_up;         /* waiters that asked for themselves after wait_ms */
+	uint64_t stale_fills;     /* answers not kept: invalidated meanwhile */
+	uint64_t uncached;        /* answers not kept: over budget, memory, or by backend */
+	uint64_t backend_calls;   /* questions put to the backend */
+	uint64_t backend_errors;  /* ... that ended in something other than an answer */
+	uint64_t passthrough;     /* lookups handed to the kernel whole (proc, sys) */
+	uint64_t asked_access;    /* permissions the backend was asked for */
+	uint64_t invalidations;   /* calls of pathcache_invalidate_*() */
+	uint64_t grace_periods;   /* waited for */
+	uint64_t dentries;        /* now: names in memory, negative ones included */
+	uint64_t negatives;       /* now: names known to be absent */
+	uint64_t nodes;           /* now: objects in memory */
+	uint64_t bytes;           /* now: all of it, deferred included */
+	uint64_t deferred_bytes;  /* now: waiting for a grace period */
+	uint64_t dirfds;          /* now: descriptors of directories */
+};
+
+/* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */
+int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats);
+
+/* ---- an application's own namespace ------------------------------------ */
+
+/*
+ * An object as the backend knows it. id and generation together are its
+ * identity: equal for two names of one object, never reused for another.
+ * handle: for the backend alone; handed back in every call, and to release()
+ * once the cache has forgotten the object.
+ */
+struct pathcache_object {
+	uint64_t id;
+	uint64_t generation;
+	void *handle;
+};
+
+#define PATHCACHE_REPLY_PRIVATE 0x1u     /* this answer is for this caller only */
+#define PATHCACHE_REPLY_NO_CACHE 0x2u    /* do not keep this answer */
+#define PATHCACHE_REPLY_NO_NEGATIVE 0x4u /* (a directory) keep no ENOENT in it */
+#define PATHCACHE_REPLY_ASK_ACCESS 0x8u  /* permission is judged by ops->access */
+
+/*
+ * A backend's answer. The library zeroes it and sets size before the call.
+ * attr.mask must have MODE, UID and GID; the type never changes for an object.
+ * link, link_len: text of a symlink, without NUL, if it is at hand; copied
+ *   before the callback's thread calls the backend again. At most 4095 bytes.
+ */
+struct pathcache_reply {
+	size_t size;
+	struct pathcache_object object;
+	struct pathcache_attr attr;
+	uint32_t flags;
+	uint32_t link_len;
+	const char *link;
+};
+
+/*
+ * The backend. Context of every callback: the thread of the lookup that
+ * missed, no lock and no read section of the cache held; it may block, and may
+ * call pathcache_invalidate_*(), but must not query the same cache for the
+ * name it is asked for. Several threads call at once. Each returns 0 or a
+ * negative errno. cred is who asks, never NULL, borrowed.
+ *
+ * lookup: what name (len bytes, NUL-terminated, no slash) means in dir.
+ *   0 and the reply; -ENOENT: absent, which is kept as a negative unless the
+ *   directory said NO_NEGATIVE; any other error goes to the caller and is not
+ *   kept. name is ".." only when the cache has lost a held directory's parent;
+ *   a backend that cannot tell returns -ESTALE.
+ *   reply->flags may be set with -ENOENT too (PRIVATE, NO_CACHE).
+ * getattr: the object's attributes now. -ESTALE: it no longer exists.
+ * readlink: the text of a symlink whose lookup gave none: up to size bytes
+ *   into buf; returns the length. NULL when lookup always gives it.
+ * access: may cred do amode to obj? 0 or -EACCES. Called for objects marked
+ *   ASK_ACCESS only; NULL judges them by mode bits.
+ * readdir: call emit for each entry after cookie until it returns non-zero.
+ *   NULL: pathcache_readdir() gives -EOPNOTSUPP.
+ * release: the cache has forgotten the object; the last call for this handle,
+ *   once per reply that was accepted or dropped. NULL: nothing to release.
+ */
+struct pathcache_ops {
+	size_t size;
+	int (*lookup)(void *ctx, const struct pathcache_object *dir, const char *name, size_t len,
+	              const struct pathcache_cred *cred, struct pathcache_reply *reply);
+	int (*getattr)(void *ctx, const struct pathcache_object *obj,
+	               const struct pathcache_cred *cred, struct pathcache_reply *reply);
+	ssize_t (*readlink)(void *ctx, const struct pathcache_object *obj, char *buf, size_t size);
+	int (*access)(void *ctx, const struct pathcache_object *obj, int amode,
+	              const struct pathcache_cred *cred);
+	int (*readdir)(void *ctx, const struct pathcache_object *dir, uint64_t cookie,
+	               pathcache_dirent_fn emit, void *arg);
+	void (*release)(void *ctx, const struct pathcache_object *obj);
+};
+
+/*
+ * Open a cache of an application's own namespace.
+ * ops: lookup and getattr are required; copied. ctx: passed to each callback.
+ * root: the root directory, as a lookup would have answered it. Its handle is
+ *   released at close; when opening fails it stays the caller's.
+ * Return: 0 and *out; -EINVAL, -E2BIG; -ENOTDIR when root is no directory;
+ *   -ENOMEM.
+ * Context: may block; not inside a read section.
+ */
+int pathcache_open_ops(struct pathcache **out, const struct pathcache_ops *ops, void *ctx,
+                       const struct pathcache_reply *root, const struct pathcache_options *opt);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The queries: last steps over pc_lookup_run().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cred.h"
+#include "lookup.h"
+
+static_assert(sizeof(struct pathcache_attr) == sizeof(struct rp_attr) &&
+                  offsetof(struct pathcache_attr, mnt_id) == offsetof(struct rp_attr, mnt_id) &&
+                  offsetof(struct pathcache_attr, btime_nsec) ==
+                      offsetof(struct rp_attr, btime_nsec),
+              "public and internal attributes are one layout");
+
+#define STATX_IMMUTABLE 0x10u /* statx(2): STATX_ATTR_IMMUTABLE */
+
+static enum rp_status last_err(struct pc_lookup *lk, int err)
+{
+	lk->w.err = err;
+	return RP_ERR;
+}
+
+/* ---- stat --------------------------------------------------------------- */
+
+static enum rp_status last_stat(struct pc_lookup *lk)
+{
+	lk->result = 0;
+	return pc_lookup_attr(lk, lk->out) ? RP_OK : RP_NEED_ATTR;
+}
+
+int pathcache_stat(struct pathcache *cache, const char *path, const struct pathcache_how *how,
+                   struct pathcache_attr *attr)
+{
+	struct pc_lookup lk;
+	int rc = attr ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
+
+	if (rc)
+		return rc;
+	lk.last = last_stat;
+	lk.out = attr;
+	return (int)pc_lookup_run(&lk);
+}
+
+int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,
+                         struct pathcache_attr *attr)
+{
+	struct pc_lookup lk;
+
+	if (!cache || !entry || !attr)
+		return -EINVAL;
+	pc_lookup_init_node(&lk, cache, pc_node(entry));
+	lk.last = last_stat;
+	lk.out = attr;
+	return (int)pc_lookup_run(&lk);
+}
+
+/* ---- access ------------------------------------------------------------- */
+
+static enum rp_status last_access(struct pc_lookup *lk)
+{
+	const struct rp_node *n = lk->w.node;
+	uint32_t nf = rp_node_flags(n);
+	struct rp_perm perm;
+	struct rp_attr attr;
+
+	lk->result = 0;
+	if (lk->amode == F_OK)
+		return RP_OK;
+	if (nf & RP_N_ASK || (nf & RP_N_ASK_WX && lk->amode & (W_OK | X_OK)))
+		return RP_NEED_ACCESS;
+	if (!pc_lookup_attr(lk, &attr))
+		return RP_NEED_ATTR;
+	perm = (struct rp_perm){ attr.mode, attr.uid, attr.gid };
+	if (lk->amode & W_OK && attr.attributes & STATX_IMMUTABLE)
+		return last_err(lk, -EPERM);
+	if (nf & (RP_N_ACL | RP_N_ACL_UNKNOWN)) {
+		/* An ACL cannot take away what a capability gives. */
+		struct rp_cred caps = { UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps };
+
+		perm.mode &= S_IFMT | 0111;
+		if (lk->cred.caps && rp_perm_allows(&perm, &caps, lk->amode))
+			return RP_OK;
+		return RP_NEED_ACCESS;
+	}
+	return rp_perm_allows(&perm, &lk->cred, lk->amode) ? RP_OK : last_err(lk, -EACCES);
+}
+
+int pathcache_access(struct pathcache *cache, const char *path, int amode,
+                     const struct pathcache_how *how)
+{
+	struct pc_lookup lk;
+	int rc = amode & ~(R_OK | W_OK | X_OK) ? -EINVAL : pc_lookup_init(&lk, cache, path, how);
+
+	if (rc)
+		return rc;
+	lk.last = last_access;
+	lk.amode = amode;
+	return (int)pc_lookup_run(&lk);
+}
+
+/* ---- readlink, realpath -------------------------------------------------- */
+
+static enum rp_status last_readlink(struct pc_lookup *lk)
+{
+	const struct rp_text *text;
+
+	if (!S_ISLNK(lk->w.node->type))
+		return last_err(lk, -EINVAL);
+	text = rp_node_text(lk->w.node);
+	if (!text)
+		return RP_NEED_TEXT;
+	lk->result = (ssize_t)(text->len < lk->size ? text->len : lk->size);
+	memcpy(lk->out, text->bytes, (size_t)lk->result);
+	return RP_OK;
+}
+
+ssize_t pathcache_readlink(struct pathcache *cache, const char *path,
+                           const struct pathcache_how *how, char *buf, size_t size)
+{
+	struct pc_lookup lk;
+	int rc = buf && size ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
+
+	if (rc)
+		return rc;
+	/* readlink(2): a trailing slash still follows. */
+	lk.w.flags |= RP_W_NOFOLLOW;
+	lk.last = last_readlink;
+	lk.out = buf;
+	lk.size = size;
+	return pc_lookup_run(&lk);
+}
+
+static enum rp_status last_realpath(struct pc_lookup *lk)
+{
+	enum rp_status st;
+	char *buf = lk->out;
+	size_t at;
+
+	if (lk->w.node->handle && lk->w.node == lk->final)
+		return RP_NEED_PATH;
+	st = rp_walk_path(&lk->w, lk->w.node, lk->w.dentry, buf, lk->size - 1, &at);
+	if (st != RP_OK)
+		return st;
+	lk->result = (ssize_t)(lk->size - 1 - at);
+	memmove(buf, buf + at, (size_t)lk->result);
+	buf[lk->result] = '\0';
+	return RP_OK;
+}
+
+ssize_t pathcache_realpath(struct pathcache *cache, const char *path,
+                           const struct pathcache_how *how, char *buf, size_t size)
+{
+	struct pc_lookup lk;
+	int rc = buf && size ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
+
+	if (rc)
+		return rc;
+	lk.last = last_realpath;
+	lk.out = buf;
+	lk.size = size;
+	return pc_lookup_run(&lk);
+}
+
+ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *entry, char *buf,
+                             size_t size)
+{
+	struct pc_lookup lk;
+
+	if (!cache || !entry || !buf || !size)
+		return -EINVAL;
+	pc_lookup_init_node(&lk, cache, pc_node(entry));
+	lk.last = last_realpath;
+	lk.out = buf;
+	lk.size = size;
+	return pc_lookup_run(&lk);
+}
+
+/* ---- get ----------------------------------------------------------------- */
+
+static enum rp_status last_get(struct pc_lookup *lk)
+{
+	struct rp_node *n = lk->w.node;
+
+	if (!rp_node_get_rcu(n, lk->w.mode == RP_MODE_LOCKED))
+		return RP_RETRY;
+	lk->got = n;
+	*(struct rp_node **)lk->out = n;
+	lk->result = 0;
+	return RP_OK;
+}
+
+int pathcache_get(struct pathcache *cache, const char *path, const struct pathcache_how *how,
+                  struct pathcache_entry **out)
+{
+	struct pc_lookup lk;
+	struct rp_node *n;
+	int rc = out ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
+
+	if (rc)
+		return rc;
+	lk.last = last_get;
+	lk.out = &n;
+	rc = (int)pc_lookup_run(&lk);
+	if (!rc)
+		*out = pc_entry(n);
+	return rc;
+}
+
+int pc_lookup_dir(struct pathcache *c, const char *path, struct rp_node **out)
+{
+	struct pc_lookup lk;
+	int rc = pc_lookup_init(&lk, c, path, NULL);
+
+	if (rc)
+		return rc;
+	lk.w.flags = RP_W_DIRECTORY | RP_W_TRUSTED;
+	lk.last = last_get;
+	lk.out = out;
+	return (int)pc_lookup_run(&lk);
+}
+
+/* ---- open ---------------------------------------------------------------- */
+
+/* open(2) gave this: does the name lead to something else than the cache knows? */
+static bool name_changed(int err)
+{
+	return err == -ENOENT || err == -ELOOP || err == -ENOTDIR || err == -ESTALE ||
+	       err == -ENXIO;
+}
+
+/* With credentials of its own the descriptor's object, not the cached one, is judged. */
+static int fd_judge(int fd, const struct rp_cred *cred, int oflags)
+{
+	int acc = oflags & O_ACCMODE;
+	int mask = acc == O_RDONLY ? R_OK : acc == O_WRONLY ? W_OK : R_OK | W_OK;
+	struct rp_perm perm;
+	struct stat st;
+
+	if (oflags & O_PATH)
+		return 0;
+	if (fstat(fd, &st))
+		return -errno;
+	perm = (struct rp_perm){ st.st_mode, st.st_uid, st.st_gid };
+	return rp_perm_allows(&perm, cred, mask) ? 0 : -EACCES;
+}
+
+static int open_node(struct pathcache *c, struct rp_node *n, int oflags,
+                     const struct pathcache_how *how)
+{
+	struct rp_cred cred;
+	int rc, fd = c->backend->open(c, n, oflags);
+
+	pc_count(c, PC_BACKEND_CALLS);
+	if (fd < 0 || !how || !how->cred)
+		return fd;
+	rc = pc_cred_take(how->cred, &cred);
+	if (!rc)
+		rc = fd_judge(fd, &cred, oflags);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+/* Forget what name n was found by: the file system says otherwise. */
+static void open_refuted(struct pathcache *c, struct rp_node *n)
+{
+	pthread_mutex_lock(&c->lock);
+	pc_kill_names(c, n);
+	rp_node_attr_drop(n, rp_tree_stamp(&c->tree));
+	pthread_mutex_unlock(&c->lock);
+}
+
+int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
+                      const struct pathcache_how *how)
+{
+	struct pathcache_how h = { .size = sizeof(h) };
+	struct pathcache_entry *e;
+	int fd = -ESTALE;
+
+	if (!cache || oflags & (O_CREAT | __O_TMPFILE))
+		return -EINVAL;
+	if (!cache->backend->open)
+		return -EOPNOTSUPP;
+	if (how)
+		h = *how;
+	if (oflags & O_NOFOLLOW)
+		h.flags |= PATHCACHE_NOFOLLOW;
+	if (oflags & O_DIRECTORY)
+		h.flags |= PATHCACHE_DIRECTORY;
+	for (int tries = 0; tries < 8; tries++) {
+		int rc = pathcache_get(cache, path, &h, &e);
+
+		if (rc)
+			return rc;
+		if (S_ISLNK(pc_node(e)->type) && !(oflags & O_PATH)) {
+			pathcache_put(cache, e);
+			return -ELOOP;
+		}
+		fd = open_node(cache, pc_node(e), oflags, how);
+		if (fd >= 0 && oflags & O_TRUNC)
+			pathcache_invalidate_entry(cache, e);
+		if (fd < 0 && name_changed(fd))
+			open_refuted(cache, pc_node(e));
+		pathcache_put(cache, e);
+		if (fd >= 0 || !name_changed(fd))
+			return fd;
+	}
+	return fd;
+}

@@ -1,0 +1,824 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NODE_FLAGS 0xffffu /* of pc_answer.flags, those of a node */
+
+/* Sweeping that a fill over budget does itself. */
+#define STORE_SWEEP 64u
+
+static void count_up(_Atomic(uint64_t) *n)
+{
+	atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
+}
+
+static void count_down(_Atomic(uint64_t) *n)
+{
+	atomic_fetch_sub_explicit(n, 1, memory_order_relaxed);
+}
+
+/* ---- retiring ----------------------------------------------------------- */
+
+static void retired_bytes(struct pathcache *c, size_t size)
+{
+	size_t cost = pc_mem_cost(c->mem, size);
+
+	c->retired.bytes += cost;
+	atomic_fetch_add_explicit(&c->deferred, cost, memory_order_relaxed);
+}
+
+static void node_retire(struct pathcache *c, struct rp_node *n)
+{
+	const struct rp_text *text = rp_node_text(n);
+
+	atomic_store_explicit(&n->ident.next[0], (struct rp_hlink *)c->retired.nodes,
+	                      memory_order_relaxed);
+	c->retired.nodes = n;
+	retired_bytes(c, sizeof(*n));
+	if (text)
+		retired_bytes(c, sizeof(*text) + text->len);
+	count_down(&c->nnodes);
+}
+
+static void dentry_retire(struct pathcache *c, struct rp_dentry *d)
+{
+	while (d) {
+		struct rp_node *dir = d->slot == RP_SLOT_NONE ? NULL : d->dir;
+
+		d->next = c->retired.dentries;
+		c->retired.dentries = d;
+		retired_bytes(c, rp_dentry_size(d->len));
+		count_down(&c->ndentries);
+		if (!d->node)
+			count_down(&c->nnegatives);
+		d = NULL;
+		/* A dead directory waited for its last child to go. */
+		if (dir && --dir->nchild == 0 && lockref_is_dead(&dir->ref)) {
+			d = rp_tree_take_hint(dir);
+			node_retire(c, dir);
+		}
+	}
+}
+
+static uint32_t ident_hash(uint64_t id, uint64_t gen, uint64_t domain)
+{
+	uint64_t h = (id ^ (gen * UINT64_C(0x9e3779b97f4a7c15)) ^ (domain << 17));
+
+	h *= UINT64_C(0xff51afd7ed558ccd);
+	return (uint32_t)(h >> 32);
+}
+
+static struct rp_node *node_of(struct rp_hlink *link)
+{
+	return (struct rp_node *)((char *)link - offsetof(struct rp_node, ident));
+}
+
+uint32_t pc_node_hash(const struct rp_hlink *link)
+{
+	const struct rp_node *n =
+	    (const struct rp_node *)((const char *)link - offsetof(struct rp_node, ident));
+
+	return ident_hash(n->object_id, n->object_gen, n->domain);
+}
+
+/* Take node out of the table of objects; it is found by identity no more. */
+static void node_unhash(struct pathcache *c, struct rp_node *n)
+{
+	if (rp_node_flags(n) & RP_N_PRIVATE)
+		return;
+	rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
+	atomic_fetch_or_explicit(&n->flags, RP_N_PRIVATE, memory_order_relaxed);
+}
+
+/*
+ * The caller killed node. Its loose binding, its hint and, in a private node,
+ * its own name go with it. Return: the private node's directory, whose
+ * reference is the caller's to put.
+ */
+static struct rp_node *node_dead(struct pathcache *c, struct rp_node *n)
+{
+	struct rp_dentry *d = rp_node_name(n);
+	struct rp_node *dir = NULL;
+
+	pc_dirfds_forget(&c->dirfds, n);
+	if (d && d->slot == RP_SLOT_NONE) {
+		dir = d->dir;
+		count_down(&c->nprivate);
+	} else {
+		node_unhash(c, n);
+		if (d)
+			rp_tree_kill(&c->tree, d);
+		/* Children still tell by it where they were last seen. */
+		d = n->nchild ? NULL : rp_tree_take_hint(n);
+	}
+	if (d)
+		dentry_retire(c, d);
+	if (n->nchild == 0)
+		node_retire(c, n);
+	else
+		c->sweep.needed = true;
+	return dir;
+}
+
+static struct rp_node *node_bury(struct pathcache *c, struct rp_node *n)
+{
+	pthread_mutex_lock(&c->lock);
+	n = node_dead(c, n);
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+void pc_node_put(struct pathcache *c, struct rp_node *n)
+{
+	while (n) {
+		bool killed;
+
+		pc_read_begin();
+		killed = rp_node_put_rcu(n, c->mode == RP_MODE_LOCKED);
+		pc_read_end();
+		if (!killed)
+			return;
+		n = node_bury(c, n);
+	}
+}
+
+void pc_node_killed(struct pathcache *c, struct rp_node *n)
+{
+	n = node_bury(c, n);
+	if (n)
+		pc_node_put(c, n);
+}
+
+void pc_kill(struct pathcache *c, struct rp_dentry *d)
+{
+	struct rp_node *n = d->node;
+
+	if (!rp_tree_kill(&c->tree, d))
+		dentry_retire(c, d);
+	else if (lockref_doom(&n->ref))
+		node_dead(c, n);
+}
+
+void pc_kill_names(struct pathcache *c, struct rp_node *node)
+{
+	struct rp_dentry *d;
+	bool more = true;
+
+	/* The last kill may free the node's memory for retiring, so look before. */
+	while (more && (d = rp_node_name(node)) != NULL && d->slot != RP_SLOT_NONE) {
+		more = d->next != NULL;
+		pc_kill(c, d);
+	}
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+static bool over_budget(const struct pathcache *c, size_t more)
+{
+	return pc_mem_bytes(c->mem) + more > c->budget;
+}
+
+/* May size more bytes be kept? Sweeps a little where that may help. */
+static bool within_budget(struct pathcache *c, size_t more)
+{
+	if (!over_budget(c, more))
+		return true;
+	if (c->sweep.needed || c->sweep.running)
+		pc_sweep(c, STORE_SWEEP);
+	return false;
+}
+
+/* Let both tables grow, and the slots, where they want to. */
+static void table_feed(struct pathcache *c, struct rp_table *t)
+{
+	uint32_t n = rp_table_want(t);
+	struct rp_buckets *array;
+
+	if (!n || over_budget(c, rp_buckets_size(n)))
+		return;
+	array = pc_alloc(c->mem, rp_buckets_size(n));
+	if (array)
+		rp_table_grow(t, array, n);
+}
+
+static void table_take_old(struct pathcache *c, struct rp_table *t, int which)
+{
+	struct rp_buckets *old = rp_table_old(t);
+
+	if (!old)
+		return;
+	c->retired.buckets[which] = old;
+	retired_bytes(c, rp_buckets_size(old->mask + 1));
+}
+
+static bool slots_feed(struct pathcache *c, enum rp_slot_class cls)
+{
+	size_t size = rp_slots_want(&c->tree.slots, cls);
+	void *chunk;
+
+	if (!size)
+		return true;
+	chunk = pc_alloc(c->mem, size);
+	if (chunk)
+		rp_slots_add(&c->tree.slots, chunk);
+	return chunk != NULL;
+}
+
+static struct rp_text *text_make(struct pathcache *c, const char *text, size_t len)
+{
+	struct rp_text *t = pc_alloc(c->mem, sizeof(*t) + len);
+
+	if (t) {
+		t->len = (uint32_t)len;
+		memcpy(t->bytes, text, len);
+	}
+	return t;
+}
+
+/* A node for a, with one reference and no name yet; takes a's handle. */
+static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint32_t flags)
+{
+	struct rp_node *n = pc_alloc(c->mem, sizeof(*n));
+	struct rp_text *text;
+
+	if (!n)
+		return NULL;
+	lockref_init(&n->ref, LOCKREF_DOOM | 1);
+	n->object_id = a->object_id;
+	n->object_gen = a->object_gen;
+	n->domain = a->domain;
+	n->type = a->attr.mode & S_IFMT;
+	n->id = rp_tree_stamp(&c->tree);
+	n->names_stamp = n->id;
+	atomic_init(&n->flags, (a->flags & NODE_FLAGS) | flags);
+	atomic_init(&n->gen_checked,
+	            atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed));
+	rp_node_attr_write(n, &a->attr, n->id);
+	if (S_ISLNK(n->type) && a->link_len) {
+		text = text_make(c, a->link, a->link_len);
+		if (!text) {
+			pc_free(c->mem, n, sizeof(*n));
+			return NULL;
+		}
+		rp_node_set_text(n, text);
+	}
+	n->handle = a->handle;
+	a->handle = NULL;
+	count_up(&c->nnodes);
+	return n;
+}
+
+static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, const char *name,
+                                     size_t len, struct rp_node *node, unsigned flags)
+{
+	struct rp_dentry *d = pc_alloc(c->mem, rp_dentry_size(len));
+
+	if (!d)
+		return NULL;
+	d->dir = dir;
+	d->node = node;
+	d->len = (uint8_t)len;
+	memcpy(d->name, name, len);
+	d->flags = (uint8_t)(flags | (node ? rp_dentry_flags_of(node, dir) : 0));
+	count_up(&c->ndentries);
+	if (!node)
+		count_up(&c->nnegatives);
+	return d;
+}
+
+static void dentry_unmake(struct pathcache *c, struct rp_dentry *d)
+{
+	count_down(&c->ndentries);
+	if (!d->node)
+		count_down(&c->nnegatives);
+	pc_free(c->mem, d, rp_dentry_size(d->len));
+}
+
+/* Publish d, made and not yet seen; the node may be held and nameless. */
+static void dentry_publish(struct pathcache *c, struct rp_dentry *d)
+{
+	struct rp_dentry *hint = rp_tree_publish(&c->tree, d);
+
+	if (d->dir)
+		d->dir->nchild++;
+	if (hint)
+		dentry_retire(c, hint);
+	if (d->node && !(d->flags & RP_D_LOOSE))
+		lockref_undoom(&d->node->ref);
+	table_take_old(c, &c->tree.dentries, 0);
+	table_feed(c, &c->tree.dentries);
+}
+
+/* ---- objects ------------------------------------------------------------ */
+
+static bool same_object(const struct rp_node *n, const struct pc_answer *a)
+{
+	return n->object_id == a->object_id && n->object_gen == a->object_gen &&
+	       n->domain == a->domain;
+}
+
+/* What an object never changes; a difference means that its identity was reused. */
+static bool same_kind(const struct rp_node *n, const struct pc_answer *a)
+{
+	const struct rp_text *text = rp_node_text(n);
+
+	if (n->type != (a->attr.mode & S_IFMT))
+		return false;
+	return !text || !a->link_len ||
+	       (text->len == a->link_len && memcmp(text->bytes, a->link, text->len) == 0);
+}
+
+/* The node of a, held; NULL when there is none. */
+static struct rp_node *object_find(struct pathcache *c, const struct pc_answer *a)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->objects);
+	uint32_t hash = ident_hash(a->object_id, a->object_gen, a->domain);
+
+	for (struct rp_hlink *l = rp_table_first(b, hash); l; l = rp_table_next(b, l)) {
+		struct rp_node *n = node_of(l);
+
+		if (!same_object(n, a))
+			continue;
+		if (!same_kind(n, a)) {
+			node_unhash(c, n);
+			return NULL;
+		}
+		/* Fails for one that its last put has killed and not yet unhashed. */
+		if (lockref_get(&n->ref))
+			return n;
+	}
+	return NULL;
+}
+
+static struct rp_node *object_make(struct pathcache *c, struct pc_answer *a)
+{
+	struct rp_node *n = node_make(c, a, 0);
+
+	if (!n)
+		return NULL;
+	rp_table_insert(&c->objects, &n->ident, pc_node_hash(&n->ident));
+	table_take_old(c, &c->objects, 1);
+	table_feed(c, &c->objects);
+	return n;
+}
+
+static bool perm_differs(const struct rp_node *n, const struct pc_answer *a)
+{
+	struct rp_perm p = rp_node_perm(n);
+
+	return p.mode != a->attr.mode || p.uid != a->attr.uid || p.gid != a->attr.gid ||
+	       ((rp_node_flags(n) ^ a->flags) & NODE_FLAGS & ~RP_N_PRIVATE) != 0;
+}
+
+/* Caller holds n. */
+static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a,
+                     struct pc_asked asked)
+{
+	uint64_t state = atomic_load_explicit(&n->attr_state, memory_order_relaxed);
+	struct rp_dentry *d;
+
+	if ((state >> 1) > asked.stamp)
+		return state & 1;
+	if (rp_node_is_dir(n) && perm_differs(n, a)) {
+		/* Walks judged by the old mode must find themselves invalid first. */
+		d = rp_node_name(n);
+		if (d && d->slot != RP_SLOT_NONE)
+			pc_kill(c, d);
+	}
+	atomic_store_explicit(&n->flags,
+	                      (a->flags & NODE_FLAGS) | (rp_node_flags(n) & RP_N_PRIVATE),
+	                      memory_order_relaxed);
+	rp_node_attr_write(n, &a->attr, rp_tree_stamp(&c->tree));
+	return true;
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+struct pc_asked pc_asked_now(const struct pathcache *c)
+{
+	struct pc_asked asked;
+
+	asked.stamp = rp_tree_now(&c->tree);
+	asked.subtree = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed);
+	return asked;
+}
+
+/* Was nothing announced since asked that the answer may be older than? */
+static bool still_good(struct pathcache *c, const struct rp_node *dir, struct pc_asked asked)
+{
+	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) ==
+	                asked.subtree &&
+	            (!dir || dir->names_stamp <= asked.stamp);
+
+	if (!good)
+		pc_count(c, PC_STALE_FILLS);
+	return good;
+}
+
+static bool may_keep(struct pathcache *c, const struct rp_node *dir, size_t len,
+                     const struct pc_answer *a, uint32_t flags)
+{
+	size_t size = pc_mem_cost(c->mem, rp_dentry_size(len));
+
+	if (a)
+		size += pc_mem_cost(c->mem, sizeof(struct rp_node)) + a->link_len;
+	if (flags & (PC_A_NO_CACHE | PC_A_PRIVATE))
+		return false;
+	if (dir && rp_node_flags(dir) & (RP_N_PRIVATE | RP_N_NO_CHILDREN))
+		return false;
+	if (!a && rp_node_flags(dir) & RP_N_NO_NEGATIVE)
+		return false;
+	return within_budget(c, size);
+}
+
+static int store_private(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                         struct pc_answer *a, struct pc_found *out)
+{
+	struct rp_node *n = node_make(c, a, RP_N_PRIVATE);
+	struct rp_dentry *d;
+
+	if (!n)
+		return -ENOMEM;
+	d = dentry_make(c, dir, name, len, n, RP_D_LOOSE);
+	if (!d) {
+		a->handle = n->handle;
+		count_down(&c->nnodes);
+		pc_free(c->mem, (void *)rp_node_text(n),
+		        rp_node_text(n) ? sizeof(struct rp_text) + rp_node_text(n)->len : 0);
+		pc_free(c->mem, n, sizeof(*n));
+		return -ENOMEM;
+	}
+	if (dir)
+		pc_node_hold(dir);
+	rp_tree_set_private(&c->tree, d);
+	count_up(&c->nprivate);
+	out->node = n;
+	out->slot = RP_SLOT_NONE;
+	out->id = 0;
+	return 0;
+}
+
+/* Bind (dir, name) to node, held, or to nothing. Return: the dentry, NULL without memory. */
+static struct rp_dentry *bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
+                                   size_t len, struct rp_node *node)
+{
+	struct rp_dentry *old = rp_tree_find(&c->tree, dir, name, len);
+	struct rp_dentry *d, *other;
+
+	if (old && old->node == node &&
+	    old->id > atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed))
+		return old;
+	if (node && rp_node_is_dir(node))
+		/* While its place above still tells what is stale below. */
+		rp_tree_gen(&c->tree, node);
+	if (old)
+		pc_kill(c, old);
+	other = node && rp_node_is_dir(node) ? rp_node_name(node) : NULL;
+	if (other)
+		pc_kill(c, other); /* a directory has one name: it was moved */
+	d = dentry_make(c, dir, name, len, node, 0);
+	if (d && slots_feed(c, rp_dentry_class(d))) {
+		dentry_publish(c, d);
+		return d;
+	}
+	if (d)
+		dentry_unmake(c, d);
+	return NULL;
+}
+
+static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                       struct pc_answer *a, struct pc_asked asked, struct pc_found *out)
+{
+	struct rp_node *node = NULL;
+	struct rp_dentry *d;
+	bool good;
+
+	if (a) {
+		node = object_find(c, a);
+		good = !node || attr_put(c, node, a, asked);
+		if (!node)
+			node = object_make(c, a);
+		out->node = node;
+		/* A directory is searched by what is stored, so that must be good. */
+		if (!node || (!good && rp_node_is_dir(node)))
+			return false;
+	}
+	d = bind_name(c, dir, name, len, node);
+	out->id = d ? d->id : 0;
+	out->slot = d ? d->slot : RP_SLOT_NONE;
+	out->kept = d != NULL;
+	return out->kept;
+}
+
+int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                  struct pc_answer *a, uint32_t absent_flags, struct pc_asked asked,
+                  struct pc_found *out)
+{
+	struct rp_node *drop = NULL;
+	bool kept = false;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&c->lock);
+	if (still_good(c, dir, asked)) {
+		kept = may_keep(c, dir, len, a, a ? a->flags : absent_flags) &&
+		       store_kept(c, dir, name, len, a, asked, out);
+		pc_count(c, kept ? PC_FILLS : PC_UNCACHED);
+	}
+	if (!kept && a) {
+		drop = out->node;
+		rc = store_private(c, dir, name, len, a, out);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (drop)
+		pc_node_put(c, drop);
+	return rc;
+}
+
+/* A private directory's name again, under a new id. */
+static int bind_private(struct pathcache *c, struct rp_node *dir, struct rp_dentry *old)
+{
+	struct rp_dentry *d = dentry_make(c, old->dir, old->name, old->len, dir, RP_D_LOOSE);
+
+	if (!d)
+		return -ENOMEM;
+	rp_tree_set_private(&c->tree, d);
+	dentry_retire(c, old);
+	return 0;
+}
+
+static int bind_loose(struct pathcache *c, struct rp_node *dir)
+{
+	struct rp_dentry *old = rp_node_name_or_hint(dir);
+	struct rp_dentry *d;
+
+	/* The old one's place stays on as a hint. */
+	d = old ? dentry_make(c, old->dir, old->name, old->len, dir, RP_D_LOOSE)
+	        : dentry_make(c, NULL, "", 0, dir, RP_D_LOOSE);
+	if (!d)
+		return -ENOMEM;
+	if (!slots_feed(c, rp_dentry_class(d))) {
+		dentry_unmake(c, d);
+		return -ENOMEM;
+	}
+	old = rp_node_name(dir);
+	if (old)
+		pc_kill(c, old);
+	dentry_publish(c, d);
+	return 0;
+}
+
+int pc_store_object(struct pathcache *c, struct pc_answer *a, struct pc_asked asked,
+                    struct pc_found *out)
+{
+	struct rp_node *n = NULL, *drop = NULL;
+	bool good = true;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&c->lock);
+	if (still_good(c, NULL, asked) && may_keep(c, NULL, 0, a, a->flags)) {
+		n = object_find(c, a);
+		if (n)
+			good = attr_put(c, n, a, asked);
+		else
+			n = object_make(c, a);
+		if (n && good && rp_node_is_dir(n) && !rp_node_name(n))
+			good = bind_loose(c, n) == 0;
+	}
+	if (!good) {
+		drop = n;
+		n = NULL;
+	}
+	out->node = n;
+	if (!n)
+		rc = store_private(c, NULL, "", 0, a, out);
+	pthread_mutex_unlock(&c->lock);
+	if (drop)
+		pc_node_put(c, drop);
+	return rc;
+}
+
+bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_answer *a,
+                   struct pc_asked asked)
+{
+	bool valid;
+
+	pthread_mutex_lock(&c->lock);
+	valid = still_good(c, NULL, asked) && attr_put(c, node, a, asked);
+	pthread_mutex_unlock(&c->lock);
+	return valid;
+}
+
+int pc_store_text(struct pathcache *c, struct rp_node *node, const char *text, size_t len)
+{
+	struct rp_text *t;
+
+	pthread_mutex_lock(&c->lock);
+	t = text_make(c, text, len);
+	if (t && !rp_node_set_text(node, t))
+		pc_free(c->mem, t, sizeof(*t) + len);
+	pthread_mutex_unlock(&c->lock);
+	return t ? 0 : -ENOMEM;
+}
+
+/* Caller holds the lock. */
+static bool start_known(struct pathcache *c, struct rp_node *dir)
+{
+	uint64_t gen = rp_tree_gen(&c->tree, dir);
+	const struct rp_dentry *d = rp_node_name(dir);
+
+	return d && d->id >= gen;
+}
+
+bool pc_start_known(struct pathcache *c, struct rp_node *dir)
+{
+	bool known;
+
+	pthread_mutex_lock(&c->lock);
+	known = start_known(c, dir);
+	pthread_mutex_unlock(&c->lock);
+	return known;
+}
+
+int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
+                   struct pc_asked asked)
+{
+	struct rp_dentry *d;
+	int rc = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (!still_good(c, NULL, asked) || !attr_put(c, dir, a, asked)) {
+		rc = -EAGAIN;
+	} else if (!start_known(c, dir)) {
+		d = rp_node_name(dir);
+		rc = d && d->slot == RP_SLOT_NONE ? bind_private(c, dir, d) : bind_loose(c, dir);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, struct pc_asked asked)
+{
+	pthread_mutex_lock(&c->lock);
+	if (atomic_load_explicit(&node->attr_state, memory_order_relaxed) >> 1 <= asked.stamp) {
+		atomic_fetch_and_explicit(&node->flags, ~RP_N_ACL_UNKNOWN, memory_order_relaxed);
+		if (acl)
+			atomic_fetch_or_explicit(&node->flags, RP_N_ACL, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- upkeep ------------------------------------------------------------- */
+
+/* Does nothing lead to d any more? */
+static bool unreachable(const struct rp_dentry *d)
+{
+	return lockref_is_dead(&d->dir->ref) ||
+	       d->id < atomic_load_explicit(&d->dir->gen, memory_order_relaxed);
+}
+
+static uint32_t sweep_bucket(struct pathcache *c, const struct rp_buckets *b, uint32_t i)
+{
+	struct rp_hlink *l = rp_table_first(b, i);
+	uint32_t seen = 1;
+
+	for (; l; seen++) {
+		struct rp_dentry *d = rp_dentry_of(l);
+
+		/* Killing leaves l's own link as it is until a grace period. */
+		l = rp_table_next(b, l);
+		if (unreachable(d))
+			pc_kill(c, d);
+	}
+	return seen;
+}
+
+uint32_t pc_sweep(struct pathcache *c, uint32_t n)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->tree.dentries);
+	struct pc_sweep *s = &c->sweep;
+	uint32_t seen = 0;
+
+	if (s->running && s->mask != b->mask)
+		s->running = false;
+	if (!s->running) {
+		if (!s->needed)
+			return 0;
+		s->needed = false;
+		s->running = true;
+		s->mask = b->mask;
+		s->bucket = 0;
+	}
+	while (seen < n && s->bucket <= b->mask)
+		seen += sweep_bucket(c, b, s->bucket++);
+	if (s->bucket > b->mask)
+		s->running = false;
+	return seen;
+}
+
+static void node_free(struct pathcache *c, struct rp_node *n)
+{
+	struct rp_text *text = rp_node_text(n);
+
+	if (n->handle && c->backend->release)
+		c->backend->release(c, n->object_id, n->object_gen, n->handle);
+	if (text)
+		pc_free(c->mem, text, sizeof(*text) + text->len);
+	pc_free(c->mem, n, sizeof(*n));
+}
+
+static void retired_free(struct pathcache *c, struct pc_retired *r)
+{
+	while (r->dentries) {
+		struct rp_dentry *d = r->dentries;
+
+		r->dentries = d->next;
+		pc_free(c->mem, d, rp_dentry_size(d->len));
+	}
+	while (r->nodes) {
+		struct rp_node *n = r->nodes;
+
+		r->nodes = (struct rp_node *)atomic_load_explicit(&n->ident.next[0],
+		                                                  memory_order_relaxed);
+		node_free(c, n);
+	}
+	for (int i = 0; i < 2; i++)
+		if (r->buckets[i])
+			pc_free(c->mem, r->buckets[i], rp_buckets_size(r->buckets[i]->mask + 1));
+	atomic_fetch_sub_explicit(&c->deferred, r->bytes, memory_order_relaxed);
+}
+
+void pc_reclaim(struct pathcache *c)
+{
+	struct pc_retired r;
+
+	pthread_mutex_lock(&c->lock);
+	r = c->retired;
+	memset(&c->retired, 0, sizeof(c->retired));
+	pthread_mutex_unlock(&c->lock);
+	if (!r.bytes)
+		return;
+	pc_rcu_synchronize();
+	pc_count(c, PC_GRACE_PERIODS);
+	pthread_mutex_lock(&c->lock);
+	if (r.buckets[0])
+		rp_table_settled(&c->tree.dentries);
+	if (r.buckets[1])
+		rp_table_settled(&c->objects);
+	pthread_mutex_unlock(&c->lock);
+	retired_free(c, &r);
+}
+
+void pc_upkeep(struct pathcache *c)
+{
+	if (atomic_load_explicit(&c->deferred, memory_order_relaxed) <= c->backlog ||
+	    !pc_rcu_may_wait())
+		return;
+	if (atomic_exchange_explicit(&c->reclaiming, 1, memory_order_relaxed))
+		return;
+	pc_reclaim(c);
+	atomic_store_explicit(&c->reclaiming, 0, memory_order_relaxed);
+}
+
+struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a)
+{
+	struct rp_node *n;
+
+	pthread_mutex_lock(&c->lock);
+	n = object_make(c, a);
+	if (n && bind_loose(c, n)) {
+		rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
+		n->handle = NULL; /* stays the caller's */
+		node_free(c, n);
+		n = NULL;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+bool pc_node_is_held(const struct pathcache *c, struct rp_hlink *link)
+{
+	struct rp_node *n = node_of(link);
+
+	return lockref_count(&n->ref) > (n == c->tree.root) && !lockref_is_dead(&n->ref);
+}
+
+void pc_store_fini(struct pathcache *c)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->tree.dentries);
+	struct rp_dentry *d;
+
+	pthread_mutex_lock(&c->lock);
+	for (uint32_t i = 0; i <= b->mask; i++)
+		for (struct rp_hlink *l; (l = rp_table_first(b, i)) != NULL;)
+			pc_kill(c, rp_dentry_of(l));
+	d = rp_node_name(c->tree.root);
+	if (d)
+		pc_kill(c, d);
+	pthread_mutex_unlock(&c->lock);
+	pc_node_put(c, c->tree.root);
+	pc_reclaim(c);
+}

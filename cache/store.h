@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * store: changes of the tree together with their memory.
+ *
+ * Nodes are found by identity, made, named, and retired here. pc_store_*()
+ * take the change lock themselves; pc_kill*() and pc_sweep() want it held. What
+ * is retired waits on the cache's list for a grace period: pc_reclaim().
+ */
+#ifndef PC_STORE_H
+#define PC_STORE_H
+
+#include "cache.h"
+
+/* What a fill gives back: a held node and the binding that was published. */
+struct pc_found {
+	struct rp_node *node; /* a reference, the receiver's; NULL: absent */
+	uint64_t id;
+	uint32_t slot;        /* RP_SLOT_NONE: no binding to check */
+	bool kept;            /* a walk may find it in the table */
+};
+
+/* When a question was put to the backend; sampled before. */
+struct pc_asked {
+	uint64_t stamp;
+	uint64_t subtree;
+};
+
+struct pc_asked pc_asked_now(const struct pathcache *c);
+
+/*
+ * Publish the backend's answer about (dir, name). a: NULL for an absent name,
+ * of which absent_flags (PC_A_*) tell more. Where a->handle is not NULL
+ * afterwards it was not taken over and is the caller's to release.
+ * Return: 0 and *out, whether or not it could be kept; -ENOMEM.
+ */
+int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                  struct pc_answer *a, uint32_t absent_flags, struct pc_asked asked,
+                  struct pc_found *out);
+
+/* The same for an object whose name is not known (a parent, a kernel's answer). */
+int pc_store_object(struct pathcache *c, struct pc_answer *a, struct pc_asked asked,
+                    struct pc_found *out);
+
+/*
+ * Attributes of node as asked. Return: whether they are in memory now; when
+ * not, a change overtook them.
+ */
+bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_answer *a,
+                   struct pc_asked asked);
+
+/* Text of a symlink. Return: 0; -ENOMEM. */
+int pc_store_text(struct pathcache *c, struct rp_node *node, const char *text, size_t len);
+
+/* Whether node has an ACL, as asked. */
+void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, struct pc_asked asked);
+
+/*
+ * Attributes of a directory without a believable binding, and a loose binding.
+ * Return: 0; -EAGAIN: a change overtook the answer; -ENOMEM.
+ */
+int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
+                   struct pc_asked asked);
+
+/* Is dir's binding to be believed, once what lies above it is taken into account? */
+bool pc_start_known(struct pathcache *c, struct rp_node *dir);
+
+/* Kill a dentry and retire what goes with it. */
+void pc_kill(struct pathcache *c, struct rp_dentry *d);
+
+/* Kill all names of node. */
+void pc_kill_names(struct pathcache *c, struct rp_node *node);
+
+/* ---- references; context: no lock, no read section needed --------------- */
+
+static inline void pc_node_hold(struct rp_node *n)
+{
+	lockref_get_held(&n->ref);
+}
+
+void pc_node_put(struct pathcache *c, struct rp_node *n);
+
+/* The caller's put, in its read section, killed n. */
+void pc_node_killed(struct pathcache *c, struct rp_node *n);
+
+/* ---- upkeep ------------------------------------------------------------- */
+
+/* Look at about n dentries and kill those nothing leads to. Return: how many were looked at. */
+uint32_t pc_sweep(struct pathcache *c, uint32_t n);
+
+/* Pay a grace period and free what waited for it. Context: no lock, no read section. */
+void pc_reclaim(struct pathcache *c);
+
+/* The root, with the cache's own reference; NULL without memory. Context: open. */
+struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a);
+
+/* Does anybody but the cache hold the node of this link of the objects' table? */
+bool pc_node_is_held(const struct pathcache *c, struct rp_hlink *link);
+
+/* Free everything. Context: close; nobody else uses the cache. */
+void pc_store_fini(struct pathcache *c);
+
+/* pc_reclaim() where the backlog is over its limit, nobody else pays, and this thread may wait. */
+void pc_upkeep(struct pathcache *c);
+
+/* Hash of the table of objects. */
+uint32_t pc_node_hash(const struct rp_hlink *link);
+
+#endif

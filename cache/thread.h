@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * thread: what the library knows of a thread: its registration with liburcu
+ * and its counters of each cache, so that counting stores nothing shared.
+ *
+ * Registered on first use, cleaned up by a key's destructor at thread exit.
+ * The key outlives the last cache (the library is linked -z nodelete), since
+ * threads that once looked something up may still be running.
+ */
+#ifndef PC_THREAD_H
+#define PC_THREAD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "rcu.h"
+
+struct pathcache;
+
+enum pc_counter {
+	PC_LOOKUPS,
+	PC_HITS,
+	PC_RETRIES,
+	PC_LOCKED_WALKS,
+	PC_MISSES,
+	PC_FILLS,
+	PC_COALESCED,
+	PC_GAVE_UP,
+	PC_STALE_FILLS,
+	PC_UNCACHED,
+	PC_BACKEND_CALLS,
+	PC_BACKEND_ERRORS,
+	PC_PASSTHROUGH,
+	PC_ASKED_ACCESS,
+	PC_INVALIDATIONS,
+	PC_GRACE_PERIODS,
+	PC_COUNTERS
+};
+
+/* One thread's counters of one cache. Written by the thread, summed by any. */
+struct pc_counts {
+	struct pathcache *cache;        /* registry lock; NULL: closed */
+	uint64_t serial;                /* const; the cache's */
+	struct pc_counts *next_cache;   /* registry lock */
+	struct pc_counts *next_thread;  /* owning thread */
+	_Atomic(uint64_t) n[PC_COUNTERS]; /* atomic, one writer */
+};
+
+struct pc_thread {
+	uint64_t serial;          /* of the cache that counts belongs to */
+	struct pc_counts *counts; /* or a shared one when memory ran out */
+	struct pc_counts *all;
+	bool ours;     /* registered by this library */
+	unsigned pins; /* pathcache_thread_register() calls */
+};
+
+extern __thread struct pc_thread pc_thread __attribute__((tls_model("initial-exec")));
+
+/* What a cache keeps for its threads. Its memory is never the cache's arena. */
+struct pc_tally {
+	uint64_t serial;             /* const; never reused */
+	struct pc_counts *list;      /* registry lock */
+	struct pc_counts gone;       /* registry lock; of threads that ended, and without memory */
+};
+
+void pc_tally_init(struct pc_tally *t, struct pathcache *c);
+void pc_tally_fini(struct pc_tally *t);
+void pc_tally_sum(struct pc_tally *t, uint64_t sum[PC_COUNTERS]);
+
+/* c's tally; cache.c knows where it is. */
+struct pc_tally *pc_cache_tally(struct pathcache *c);
+
+void pc_thread_register_slow(void);
+struct pc_counts *pc_thread_counts_slow(struct pc_tally *t);
+
+static inline struct pc_counts *pc_counts(struct pc_tally *t)
+{
+	if (__builtin_expect(pc_thread.serial == t->serial, 1))
+		return pc_thread.counts;
+	return pc_thread_counts_slow(t);
+}
+
+static inline void pc_count_in(struct pc_counts *counts, enum pc_counter i)
+{
+	/* One writer, so no atomic addition: a load and a store. */
+	uint64_t n = atomic_load_explicit(&counts->n[i], memory_order_relaxed);
+
+	atomic_store_explicit(&counts->n[i], n + 1, memory_order_relaxed);
+}
+
+/* Begin and end a read section of the library. */
+static inline void pc_read_begin(void)
+{
+	if (__builtin_expect(!pc_rcu_registered(), 0))
+		pc_thread_register_slow();
+	if (pc_thread.ours)
+		pc_rcu_online();
+	pc_rcu_read_lock();
+}
+
+static inline void pc_read_end(void)
+{
+	pc_rcu_read_unlock();
+	if (pc_thread.ours)
+		pc_rcu_offline();
+}
+
+#endif

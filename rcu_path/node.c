@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "node.h"
+
+#include <unistd.h>
+
+bool rp_node_set_text(struct rp_node *n, struct rp_text *text)
+{
+	if (atomic_load_explicit(&n->text, memory_order_relaxed))
+		return false;
+	/* release [X1]: publishes the bytes. Pairs with rp_node_text(). */
+	atomic_store_explicit(&n->text, text, memory_order_release);
+	return true;
+}
+
+void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint64_t stamp)
+{
+	uint64_t w[RP_ATTR_WORDS];
+
+	memcpy(w, attr, sizeof(w));
+	atomic_store_explicit(&n->attr_state, stamp << 1, memory_order_relaxed);
+	/* release [A2]: who sees a word below sees the state above. Pairs with rp_node_attr_read(). */
+	atomic_thread_fence(memory_order_release);
+	for (size_t i = 0; i < RP_ATTR_WORDS; i++)
+		atomic_store_explicit(&n->attr[i], w[i], memory_order_relaxed);
+	/* release [A1]: publishes the words. Pairs with rp_node_attr_read(). */
+	atomic_store_explicit(&n->attr_state, stamp << 1 | 1, memory_order_release);
+}
+
+void rp_node_attr_drop(struct rp_node *n, uint64_t stamp)
+{
+	atomic_store_explicit(&n->attr_state, stamp << 1, memory_order_relaxed);
+}
+
+static bool in_group(const struct rp_cred *cred, uint32_t gid)
+{
+	if (cred->gid == gid)
+		return true;
+	for (size_t i = 0; i < cred->ngroups; i++)
+		if (cred->groups[i] == gid)
+			return true;
+	return false;
+}
+
+bool rp_perm_allows(const struct rp_perm *perm, const struct rp_cred *cred, int mask)
+{
+	uint32_t bits = perm->mode;
+	uint32_t want = (uint32_t)mask & 7u;
+
+	if (cred->uid == perm->uid)
+		bits >>= 6;
+	else if (in_group(cred, perm->gid))
+		bits >>= 3;
+	if ((want & ~bits) == 0)
+		return true;
+	if (S_ISDIR(perm->mode)) {
+		if (!(want & W_OK) && (cred->caps & RP_CAP_DAC_READ_SEARCH))
+			return true;
+		return (cred->caps & RP_CAP_DAC_OVERRIDE) != 0;
+	}
+	if (want == R_OK && (cred->caps & RP_CAP_DAC_READ_SEARCH))
+		return true;
+	/* Nobody executes a file that has no execute bit at all. */
+	if ((want & X_OK) && !(perm->mode & 0111))
+		return false;
+	return (cred->caps & RP_CAP_DAC_OVERRIDE) != 0;
+}

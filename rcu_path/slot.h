@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * slot: the liveness of dentries, apart from the dentries.
+ *
+ * Each live dentry owns a slot that holds its id. Ids are never reused, so a
+ * remembered (slot, id) can be checked at any later time without touching the
+ * dentry, which may be freed: equal means it still lives.
+ *
+ * A free slot holds a value below RP_ID_FIRST (a link of the free list), which
+ * equals no id; a slot may be given out again at once, without a grace period.
+ * Slots of directories and of leaves come from different cache lines, so that
+ * the death of a file does not evict the line that walks validate.
+ *
+ *              rp_slot_live   alloc/free/add
+ *  rp_slot_live     -         lock-free, see E2 in docs/memory-model.md
+ *  alloc/free/add             the tree's change lock
+ *
+ * Memory comes from above: rp_slots_want() says how much, rp_slots_add() takes it.
+ */
+#ifndef RP_SLOT_H
+#define RP_SLOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RP_ID_FIRST (UINT64_C(1) << 32)
+#define RP_SLOT_NONE 0u
+#define RP_SLOT_CHUNK0 10u /* log2 of the slots in the first chunk */
+#define RP_SLOT_CHUNKS 22u
+#define RP_SLOT_LINE 8u /* slots in a cache line */
+
+enum rp_slot_class { RP_SLOT_LEAF, RP_SLOT_DIR, RP_SLOT_CLASSES };
+
+struct rp_slots {
+	_Atomic(_Atomic(uint64_t) *) chunk[RP_SLOT_CHUNKS]; /* atomic, set once */
+	uint32_t nchunks;                                   /* change lock */
+	uint32_t next_line;                                 /* change lock; first slot never used */
+	uint32_t line[RP_SLOT_CLASSES];                     /* change lock; rest of a begun line */
+	uint32_t free[RP_SLOT_CLASSES];                     /* change lock; list heads */
+};
+
+/* Chunk k holds 2^(k + CHUNK0) slots, so the pair comes from one bit scan. */
+static inline _Atomic(uint64_t) *rp_slot_ref(const struct rp_slots *s, uint32_t slot)
+{
+	uint32_t n = slot + (1u << RP_SLOT_CHUNK0);
+	uint32_t k = 31u - (uint32_t)__builtin_clz(n);
+	_Atomic(uint64_t) *base;
+
+	/* acquire [S1]: the chunk's zeroed slots. Pairs with rp_slots_add(). */
+	base = atomic_load_explicit(&s->chunk[k - RP_SLOT_CHUNK0], memory_order_acquire);
+	return &base[n - (1u << k)];
+}
+
+/* Does the dentry that was given (slot, id) live? Order: the caller's, see E2. */
+static inline bool rp_slot_live(const struct rp_slots *s, uint32_t slot, uint64_t id)
+{
+	return atomic_load_explicit(rp_slot_ref(s, slot), memory_order_relaxed) == id;
+}
+
+void rp_slots_init(struct rp_slots *s);
+
+/* Bytes of the chunk that rp_slot_alloc() needs before it can go on, or 0. */
+size_t rp_slots_want(const struct rp_slots *s, enum rp_slot_class cls);
+
+/* Add a zeroed chunk of the size that rp_slots_want() asked for. */
+void rp_slots_add(struct rp_slots *s, void *chunk);
+
+/* The memory of chunk k, for freeing at the end; NULL past the last. */
+void *rp_slots_chunk(const struct rp_slots *s, unsigned k, size_t *size);
+
+/*
+ * Give out a slot for id. Return: the slot, RP_SLOT_NONE when a chunk is wanted.
+ * Context: change lock.
+ */
+uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id);
+
+/* Kill: the slot's dentry no longer lives. Context: change lock. */
+void rp_slot_free(struct rp_slots *s, enum rp_slot_class cls, uint32_t slot);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tree.h"
+
+/* Deeper than any real tree; bindings gone stale may even form a ring. */
+#define TREE_CLIMB_MAX 65536u
+
+static uint32_t dentry_hash(const struct rp_hlink *link)
+{
+	return ((const struct rp_dentry *)((const char *)link - offsetof(struct rp_dentry, link)))
+	    ->hash;
+}
+
+void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struct rp_node *root)
+{
+	rp_table_init(&t->dentries, array, n, dentry_hash);
+	rp_slots_init(&t->slots);
+	t->root = root;
+	atomic_init(&t->epoch, 1);
+	atomic_init(&t->subtree_stamp, 0);
+	atomic_init(&t->stamp, RP_ID_FIRST);
+}
+
+uint64_t rp_tree_stamp(struct rp_tree *t)
+{
+	/* release [F1]: who samples this number sees the change it stands for. Pairs with rp_tree_now(). */
+	return atomic_fetch_add_explicit(&t->stamp, 1, memory_order_release) + 1;
+}
+
+struct rp_dentry *rp_tree_find(const struct rp_tree *t, const struct rp_node *dir,
+                               const char *name, size_t len)
+{
+	uint32_t hash = rp_name_hash(&t->secret, dir->id, name, len);
+	const struct rp_buckets *b = rp_table_buckets(&t->dentries);
+
+	for (struct rp_hlink *l = rp_table_first(b, hash); l; l = rp_table_next(b, l)) {
+		struct rp_dentry *d = rp_dentry_of(l);
+
+		if (d->hash == hash && d->dir == dir && d->len == len &&
+		    rp_name_equal(d->name, name, len))
+			return d;
+	}
+	return NULL;
+}
+
+static void names_set(struct rp_node *n, uintptr_t names)
+{
+	/* release [N1]: publishes the dentry. Pairs with rp_node_name(). */
+	atomic_store_explicit(&n->names, names, memory_order_release);
+}
+
+static uintptr_t names_get(const struct rp_node *n)
+{
+	return atomic_load_explicit(&n->names, memory_order_relaxed);
+}
+
+struct rp_dentry *rp_tree_take_hint(struct rp_node *n)
+{
+	uintptr_t names = names_get(n);
+
+	if (!(names & RP_NAMES_HINT))
+		return NULL;
+	names_set(n, 0);
+	return (struct rp_dentry *)(names & ~RP_NAMES_HINT);
+}
+
+struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d)
+{
+	struct rp_dentry *hint = NULL;
+
+	d->id = rp_tree_stamp(t);
+	d->slot = rp_slot_alloc(&t->slots, rp_dentry_class(d), d->id);
+	d->next = NULL;
+	if (d->node) {
+		hint = rp_tree_take_hint(d->node);
+		d->next = (struct rp_dentry *)names_get(d->node);
+		names_set(d->node, (uintptr_t)d);
+	}
+	if (!(d->flags & RP_D_LOOSE)) {
+		d->hash = rp_name_hash(&t->secret, d->dir->id, d->name, d->len);
+		rp_table_insert(&t->dentries, &d->link, d->hash);
+	}
+	return hint;
+}
+
+static bool names_leave(struct rp_dentry *d)
+{
+	struct rp_dentry *head = (struct rp_dentry *)names_get(d->node);
+
+	if (head == d && !d->next) {
+		names_set(d->node, (uintptr_t)d | RP_NAMES_HINT);
+		return true;
+	}
+	if (head == d) {
+		names_set(d->node, (uintptr_t)d->next);
+		return false;
+	}
+	while (head->next != d)
+		head = head->next;
+	head->next = d->next;
+	return false;
+}
+
+static void epoch_advance(struct rp_tree *t)
+{
+	uint64_t e = atomic_load_explicit(&t->epoch, memory_order_relaxed);
+
+	/*
+	 * release [E1]: a walk that begins at this epoch finds no dentry killed
+	 * before it. Pairs with rp_walk_begin().
+	 */
+	atomic_store_explicit(&t->epoch, e + 1, memory_order_release);
+	/*
+	 * release [E2]: whoever sees what is stored from here on (a new binding,
+	 * new attributes of the killed one's directory) sees the slot and the epoch.
+	 * Pairs with rp_walk_valid().
+	 */
+	atomic_thread_fence(memory_order_release);
+}
+
+void rp_tree_set_private(struct rp_tree *t, struct rp_dentry *d)
+{
+	d->id = rp_tree_stamp(t);
+	d->slot = RP_SLOT_NONE;
+	names_set(d->node, (uintptr_t)d);
+}
+
+bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d)
+{
+	bool nameless = false;
+
+	if (!(d->flags & RP_D_LOOSE))
+		rp_table_remove(&t->dentries, &d->link, d->hash);
+	if (d->node)
+		nameless = names_leave(d);
+	rp_slot_free(&t->slots, rp_dentry_class(d), d->slot);
+	epoch_advance(t);
+	return nameless;
+}
+
+void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir)
+{
+	uint64_t now = rp_tree_stamp(t);
+
+	atomic_store_explicit(&dir->gen, now, memory_order_relaxed);
+	atomic_store_explicit(&t->subtree_stamp, now, memory_order_relaxed);
+	epoch_advance(t);
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t rp_tree_gen(struct rp_tree *t, struct rp_node *node)
+{
+	uint64_t stamp = atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
+	uint64_t gen = atomic_load_explicit(&node->gen, memory_order_relaxed);
+	unsigned steps = 0;
+
+	for (const struct rp_node *n = node; n != t->root; steps++) {
+		const struct rp_dentry *d = rp_node_name(n);
+
+		if (atomic_load_explicit(&n->gen_checked, memory_order_relaxed) == stamp)
+			break;
+		if (!d || !d->dir || rp_dentry_is_hint(d) || steps == TREE_CLIMB_MAX) {
+			gen = stamp;
+			break;
+		}
+		n = d->dir;
+		gen = max_u64(gen, atomic_load_explicit(&n->gen, memory_order_relaxed));
+	}
+	if (node != t->root) {
+		atomic_store_explicit(&node->gen, gen, memory_order_relaxed);
+		/* release [G1]: gen is as new as the stamp beside it. Pairs with rp_walk_enter(). */
+		atomic_store_explicit(&node->gen_checked, stamp, memory_order_release);
+	}
+	return gen;
+}
+
+uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir)
+{
+	uint32_t nf = rp_node_flags(node);
+	unsigned f = 0;
+
+	if (S_ISLNK(node->type))
+		f |= RP_D_LINK;
+	if (dir && rp_node_mnt(node) != rp_node_mnt(dir))
+		f |= RP_D_XDEV;
+	if (!rp_node_is_dir(node))
+		return (uint8_t)f;
+	f |= RP_D_DIR;
+	if ((rp_node_perm(node).mode & 0111) == 0111 && !(nf & (RP_N_ASK | RP_N_ACL | RP_N_KERNEL)))
+		f |= RP_D_SEARCH_ALL;
+	if (atomic_load_explicit(&node->gen, memory_order_relaxed))
+		f |= RP_D_GEN;
+	if (nf & RP_N_KERNEL)
+		f |= RP_D_KERNEL;
+	return (uint8_t)f;
+}

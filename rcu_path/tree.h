@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * tree: what walks read and changes write, with the order between them.
+ *
+ * A change runs under the owner's change lock and kills before it publishes:
+ *
+ *   rp_tree_kill()     unhash; leave the node's names; slot to free; epoch + 1
+ *   rp_tree_publish()  id; slot; hash; join the node's names
+ *
+ * A walk remembers the epoch, then (slot, id) of all it goes through. At its end
+ * an unmoved epoch, or else a vector of slots that all still hold their ids,
+ * proves that all of it was true at one instant (E1, E2 in docs/memory-model.md).
+ *
+ * Stamps: one counter gives ids to dentries and nodes and numbers to changes.
+ * "Known since" and "changed at" compare as numbers: a directory whose gen is
+ * above a child's id has a stale child; a fill that began at a stamp below its
+ * directory's names_stamp was overtaken by a change.
+ */
+#ifndef RP_TREE_H
+#define RP_TREE_H
+
+#include "dentry.h"
+#include "name.h"
+#include "node.h"
+#include "slot.h"
+#include "table.h"
+
+struct rp_tree {
+	/* Read by every walk. */
+	struct rp_table dentries;         /* see table.h */
+	struct rp_slots slots;            /* see slot.h */
+	struct rp_node *root;             /* const */
+	struct rp_secret secret;          /* const */
+	bool protected_symlinks;          /* const; sysctl fs.protected_symlinks */
+	alignas(64) _Atomic(uint64_t) epoch; /* atomic; kills so far */
+	_Atomic(uint64_t) subtree_stamp;  /* atomic; last time a node's gen was raised */
+	/* Written by every change. */
+	alignas(64) _Atomic(uint64_t) stamp; /* atomic; last number given out */
+};
+
+/* secret is to be filled by the caller. root: a directory, not yet bound. */
+void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struct rp_node *root);
+
+/* The current stamp: what is learned after this call is newer. Context: any. */
+static inline uint64_t rp_tree_now(const struct rp_tree *t)
+{
+	/*
+	 * acquire [F1]: the backend is asked after this load, so a change
+	 * announced before the stamp it returns is seen. Pairs with rp_tree_stamp().
+	 */
+	return atomic_load_explicit(&t->stamp, memory_order_acquire);
+}
+
+/* All below: context: change lock. */
+
+uint64_t rp_tree_stamp(struct rp_tree *t);
+
+/* The live dentry of (dir, name), or NULL. Also for readers under RCU. */
+struct rp_dentry *rp_tree_find(const struct rp_tree *t, const struct rp_node *dir,
+                               const char *name, size_t len);
+
+/*
+ * Publish d: dir, node, flags, len and name are set, and a slot is to be had
+ * (rp_slots_want() is 0). Return: the node's hint, now the caller's, or NULL.
+ */
+struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d);
+
+/*
+ * Kill d. Return: true when its node has no name any more: d then stays as the
+ * node's hint. In any other case d is the caller's to retire.
+ */
+bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d);
+
+/* Make d, loose, the one name of a private node. Never killed, so never checked. */
+void rp_tree_set_private(struct rp_tree *t, struct rp_dentry *d);
+
+/* Take the hint away from a node. Return: it, or NULL when it has none. */
+struct rp_dentry *rp_tree_take_hint(struct rp_node *n);
+
+/* All that was learned below dir before now is stale. */
+void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir);
+
+/*
+ * Bring n->gen up to date with the directories above it and return it. What
+ * n's place cannot tell is taken as stale.
+ */
+uint64_t rp_tree_gen(struct rp_tree *t, struct rp_node *n);
+
+/* Flags a dentry of node in dir gets now. dir: NULL where unknown. */
+uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir);
+
+#endif

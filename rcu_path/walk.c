@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "walk.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, size_t len)
+{
+	/* acquire [E1]: all that was killed before this epoch is out of reach. Pairs with epoch_advance(). */
+	w->epoch = atomic_load_explicit(&w->tree->epoch, memory_order_acquire);
+	w->subtree = atomic_load_explicit(&w->tree->subtree_stamp, memory_order_relaxed);
+	w->cur = path[0] == '/' ? w->root : start;
+	w->p = path;
+	w->end = path + len;
+	w->gen = 0;
+	w->nsteps = 0;
+	w->nframes = 0;
+	w->links = 0;
+	w->entered = false;
+	w->must_dir = false;
+	w->in_text = false;
+	w->perm_ok = false;
+	w->inject = NULL;
+}
+
+bool rp_walk_valid_slow(const struct rp_walk *w)
+{
+	if (atomic_load_explicit(&w->tree->subtree_stamp, memory_order_relaxed) != w->subtree)
+		return false;
+	for (uint32_t i = 0; i < w->nsteps; i++)
+		if (w->steps[i].slot != RP_SLOT_NONE &&
+		    !rp_slot_live(&w->tree->slots, w->steps[i].slot, w->steps[i].id))
+			return false;
+	return true;
+}
+
+size_t rp_walk_rest(const struct rp_walk *w, char *buf, size_t size)
+{
+	size_t need = (size_t)(w->end - w->p), at = need;
+
+	for (uint32_t i = w->nframes; i-- > 0;)
+		need += 1 + (size_t)(w->frames[i].end - w->frames[i].p);
+	if (need > size)
+		return need;
+	memcpy(buf, w->p, at);
+	for (uint32_t i = w->nframes; i-- > 0;) {
+		size_t n = (size_t)(w->frames[i].end - w->frames[i].p);
+
+		buf[at] = '/';
+		memcpy(buf + at + 1, w->frames[i].p, n);
+		at += 1 + n;
+	}
+	return need;
+}
+
+void rp_walk_set_rest(struct rp_walk *w, const char *rest, size_t len)
+{
+	w->p = rest;
+	w->end = rest + len;
+	w->nframes = 0;
+	w->in_text = false;
+}
+
+/* ---- steps ------------------------------------------------------------- */
+
+ALWAYS_INLINE void step_add(struct rp_walk *w, uint32_t slot, uint64_t id)
+{
+	struct rp_step *s = &w->steps[w->nsteps++];
+
+	s->slot = slot;
+	s->id = id;
+	s->node = NULL;
+}
+
+/* Count the node of the step just added. Return: false when it is dead. */
+ALWAYS_INLINE bool step_get(struct rp_walk *w, struct rp_node *node, enum rp_mode mode)
+{
+	if (!rp_node_get_rcu(node, mode == RP_MODE_LOCKED))
+		return false;
+	w->steps[w->nsteps - 1].node = node;
+	return true;
+}
+
+ALWAYS_INLINE bool counts_all(enum rp_mode mode)
+{
+	return mode == RP_MODE_REFWALK || mode == RP_MODE_LOCKED;
+}
+
+ALWAYS_INLINE enum rp_status fail(struct rp_walk *w, int err)
+{
+	w->err = err;
+	return RP_ERR;
+}
+
+/* ---- directories ------------------------------------------------------- */
+
+ALWAYS_INLINE void raise_gen(struct rp_walk *w, const struct rp_node *dir)
+{
+	uint64_t gen = atomic_load_explicit(&dir->gen, memory_order_relaxed);
+
+	if (gen > w->gen)
+		w->gen = gen;
+}
+
+/* cur becomes a directory not reached by its name: a start, a root, a parent. */
+ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum rp_mode mode)
+{
+	const struct rp_dentry *d;
+
+	w->cur = dir;
+	w->entered = false;
+	w->perm_ok = false;
+	if (!rp_node_is_dir(dir))
+		return fail(w, -ENOTDIR);
+	d = rp_node_name(dir);
+	if (!d)
+		return RP_STALE_START;
+	/* acquire [G1]: gen beside it. Pairs with rp_tree_gen(). */
+	if (dir != w->tree->root &&
+	    atomic_load_explicit(&dir->gen_checked, memory_order_acquire) < w->subtree)
+		return RP_STALE_START;
+	raise_gen(w, dir);
+	if (d->id < w->gen)
+		return RP_STALE_START;
+	w->cur_flags = d->flags;
+	step_add(w, d->slot, d->id);
+	if (counts_all(mode) && !step_get(w, dir, mode))
+		return RP_RETRY;
+	w->entered = true;
+	return RP_OK;
+}
+
+ALWAYS_INLINE enum rp_status may_search(struct rp_walk *w)
+{
+	struct rp_perm perm;
+	uint32_t nf;
+
+	if (w->cur_flags & RP_D_SEARCH_ALL)
+		return RP_OK;
+	if (w->cur_flags & RP_D_KERNEL)
+		return RP_KERNEL;
+	if (w->perm_ok || (w->flags & RP_W_TRUSTED))
+		return RP_OK;
+	nf = rp_node_flags(w->cur);
+	if (nf & RP_N_ASK)
+		return RP_NEED_PERM;
+	if (w->cred->caps & (RP_CAP_DAC_OVERRIDE | RP_CAP_DAC_READ_SEARCH))
+		return RP_OK;
+	if (nf & RP_N_ACL)
+		return RP_NEED_PERM;
+	perm = rp_node_perm(w->cur);
+	return rp_perm_allows(&perm, w->cred, X_OK) ? RP_OK : fail(w, -EACCES);
+}
+
+ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
+{
+	const struct rp_dentry *self, *up;
+	struct rp_node *child = w->cur;
+
+	if (child == w->root)
+		return w->flags & RP_W_BENEATH ? fail(w, -EXDEV) : RP_OK;
+	if (w->inject) {
+		struct rp_node *parent = w->inject;
+
+		w->inject = NULL;
+		w->p += 2;
+		if ((w->flags & RP_W_NO_XDEV) && rp_node_mnt(parent) != rp_node_mnt(child))
+			return fail(w, -EXDEV);
+		return enter(w, parent, mode);
+	}
+	self = rp_node_name(child);
+	if (!self || !self->dir || rp_dentry_is_hint(self) || self->id < w->gen)
+		return RP_NEED_PARENT;
+	step_add(w, self->slot, self->id);
+	if ((w->flags & RP_W_NO_XDEV) && (self->flags & RP_D_XDEV))
+		return fail(w, -EXDEV);
+	up = rp_node_name(self->dir);
+	if (!up || up->id < w->gen)
+		return RP_NEED_PARENT;
+	w->cur = self->dir;
+	w->cur_flags = up->flags;
+	w->perm_ok = false;
+	if (up->flags & RP_D_GEN)
+		raise_gen(w, self->dir);
+	step_add(w, up->slot, up->id);
+	if (counts_all(mode) && !step_get(w, self->dir, mode))
+		return RP_RETRY;
+	return RP_OK;
+}
+
+/* ---- links ------------------------------------------------------------- */
+
+/*
+ * The sysctl protected_symlinks: a last link in a sticky directory that all may
+ * write is followed only by its owner, or when the directory's owner made it.
+ * Source: proc(5).
+ */
+static enum rp_status may_follow(struct rp_walk *w, struct rp_node *link)
+{
+	struct rp_perm dir = rp_node_perm(w->cur);
+	struct rp_perm l;
+
+	if ((dir.mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH))
+		return RP_OK;
+	if (!rp_node_attr_valid(link, w->gen)) {
+		w->node = link;
+		return RP_NEED_ATTR;
+	}
+	l = rp_node_perm(link);
+	if (l.uid == w->cred->uid || l.uid == dir.uid)
+		return RP_OK;
+	return fail(w, -EACCES);
+}
+
+/* Follow link; rest is what comes behind it in the path it was met in. */
+ALWAYS_INLINE enum rp_status follow(struct rp_walk *w, struct rp_node *link, const char *rest,
+                                    bool last, enum rp_mode mode)
+{
+	const struct rp_text *text;
+	const char *behind;
+	enum rp_status st;
+
+	if (w->links >= RP_LINKS_MAX)
+		return fail(w, -ELOOP);
+	if (last && w->tree->protected_symlinks) {
+		st = may_follow(w, link);
+		if (st != RP_OK)
+			return st;
+	}
+	if (w->flags & RP_W_NO_SYMLINKS)
+		return fail(w, -ELOOP);
+	text = rp_node_text(link);
+	if (!text) {
+		w->node = link;
+		return RP_NEED_TEXT;
+	}
+	w->links++;
+	behind = rp_skip_slashes(rest, w->end);
+	if (behind != w->end) {
+		w->frames[w->nframes].p = behind;
+		w->frames[w->nframes].end = w->end;
+		w->nframes++;
+	} else if (last && behind != rest) {
+		w->must_dir = true;
+	}
+	w->p = text->bytes;
+	w->end = text->bytes + text->len;
+	w->in_text = true;
+	if (text->len == 0)
+		return fail(w, -ENOENT);
+	if (text->bytes[0] != '/')
+		return RP_OK;
+	if (w->flags & RP_W_BENEATH)
+		return fail(w, -EXDEV);
+	if ((w->flags & RP_W_NO_XDEV) && rp_node_mnt(w->cur) != rp_node_mnt(w->root))
+		return fail(w, -EXDEV);
+	return enter(w, w->root, mode);
+}
+
+/* ---- the walk ---------------------------------------------------------- */
+
+ALWAYS_INLINE const struct rp_dentry *find(const struct rp_walk *w, const char *name, size_t len)
+{
+	return rp_tree_find(w->tree, w->cur, name, len);
+}
+
+ALWAYS_INLINE enum rp_status finish(struct rp_walk *w, struct rp_node *node, uint8_t dflags,
+                                    const struct rp_dentry *d, enum rp_mode mode)
+{
+	if ((w->must_dir || (w->flags & RP_W_DIRECTORY)) && !(dflags & RP_D_DIR))
+		return fail(w, -ENOTDIR);
+	w->node = node;
+	w->dentry = d;
+	if (mode == RP_MODE_LOCKREF) {
+		step_add(w, RP_SLOT_NONE, 0);
+		if (!step_get(w, node, mode))
+			return RP_RETRY;
+	}
+	return RP_OK;
+}
+
+/* The node that name leads to, by the table or by the caller's answer. */
+ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t len,
+                                   struct rp_node **node, uint8_t *dflags,
+                                   const struct rp_dentry **dentry, enum rp_mode mode)
+{
+	const struct rp_dentry *d;
+
+	if (w->inject) {
+		*node = w->inject;
+		*dentry = NULL;
+		*dflags = rp_dentry_flags_of(w->inject, w->cur);
+		step_add(w, w->inject_slot, w->inject_id);
+		w->inject = NULL;
+	} else {
+		d = find(w, name, len);
+		if (!d || d->id < w->gen) {
+			w->len = len;
+			return RP_MISS;
+		}
+		step_add(w, d->slot, d->id);
+		if (!d->node)
+			return fail(w, -ENOENT);
+		*node = d->node;
+		*dflags = d->flags;
+		*dentry = d;
+	}
+	if (counts_all(mode) && !step_get(w, *node, mode))
+		return RP_RETRY;
+	if ((*dflags & RP_D_XDEV) && (w->flags & RP_W_NO_XDEV))
+		return fail(w, -EXDEV);
+	return RP_OK;
+}
+
+ALWAYS_INLINE bool is_dot(const char *p, size_t len)
+{
+	return len == 1 && p[0] == '.';
+}
+
+ALWAYS_INLINE bool is_dotdot(const char *p, size_t len)
+{
+	return len == 2 && p[0] == '.' && p[1] == '.';
+}
+
+/*
+ * One component. Return: RP_OK with *done set at the end of the path.
+ */
+ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mode mode)
+{
+	size_t len = rp_component_len(w->p, w->end);
+	const char *rest = w->p + len;
+	const char *next = rp_skip_slashes(rest, w->end);
+	bool last = next == w->end && w->nframes == 0;
+	const struct rp_dentry *d;
+	struct rp_node *node;
+	uint8_t dflags;
+	enum rp_status st = may_search(w);
+
+	if (st != RP_OK)
+		return st;
+	if (is_dot(w->p, len) || is_dotdot(w->p, len)) {
+		if (len == 2 && (st = go_up(w, mode)) != RP_OK)
+			return st;
+		w->p = next;
+		*done = last;
+		return last ? finish(w, w->cur, RP_D_DIR, NULL, mode) : RP_OK;
+	}
+	if (len > RP_NAME_MAX)
+		return fail(w, -ENAMETOOLONG);
+	st = child(w, w->p, len, &node, &dflags, &d, mode);
+	if (st != RP_OK)
+		return st;
+	if ((dflags & RP_D_LINK) &&
+	    (!last || next != rest || w->must_dir || !(w->flags & RP_W_NOFOLLOW)))
+		return follow(w, node, rest, last, mode);
+	if (last) {
+		w->must_dir |= next != rest;
+		*done = true;
+		return finish(w, node, dflags, d, mode);
+	}
+	if (!(dflags & RP_D_DIR))
+		return fail(w, -ENOTDIR);
+	w->cur = node;
+	w->cur_flags = dflags;
+	w->perm_ok = false;
+	w->p = next;
+	if (dflags & RP_D_GEN)
+		raise_gen(w, node);
+	return RP_OK;
+}
+
+ALWAYS_INLINE enum rp_status run(struct rp_walk *w, enum rp_mode mode)
+{
+	bool done = false;
+	enum rp_status st;
+
+	if (!w->entered) {
+		if (w->p != w->end && *w->p == '/' && (w->flags & RP_W_BENEATH))
+			return fail(w, -EXDEV);
+		st = enter(w, w->cur, mode);
+		if (st != RP_OK)
+			return st;
+	}
+	while (!done) {
+		w->p = rp_skip_slashes(w->p, w->end);
+		if (w->p == w->end) {
+			if (w->nframes == 0)
+				return finish(w, w->cur, RP_D_DIR, NULL, mode);
+			w->nframes--;
+			w->p = w->frames[w->nframes].p;
+			w->end = w->frames[w->nframes].end;
+			continue;
+		}
+		/* A component adds at most four steps. */
+		if (w->max_steps - w->nsteps < 4)
+			return RP_FULL;
+		st = component(w, &done, mode);
+		if (st != RP_OK)
+			return st;
+	}
+	return RP_OK;
+}
+
+static enum rp_status run_rcu(struct rp_walk *w)
+{
+	return run(w, RP_MODE_RCU);
+}
+
+static enum rp_status run_lockref(struct rp_walk *w)
+{
+	return run(w, RP_MODE_LOCKREF);
+}
+
+static enum rp_status run_refwalk(struct rp_walk *w)
+{
+	return run(w, RP_MODE_REFWALK);
+}
+
+static enum rp_status run_locked(struct rp_walk *w)
+{
+	return run(w, RP_MODE_LOCKED);
+}
+
+enum rp_status rp_walk_run(struct rp_walk *w)
+{
+	switch (w->mode) {
+	case RP_MODE_RCU:
+		return run_rcu(w);
+	case RP_MODE_LOCKREF:
+		return run_lockref(w);
+	case RP_MODE_REFWALK:
+		return run_refwalk(w);
+	case RP_MODE_LOCKED:
+		return run_locked(w);
+	}
+	__builtin_unreachable();
+}
+
+enum rp_status rp_walk_path(struct rp_walk *w, const struct rp_node *node,
+                            const struct rp_dentry *d, char *buf, size_t size, size_t *at)
+{
+	size_t pos = size;
+
+	while (node != w->root) {
+		if (!d)
+			d = rp_node_name(node);
+		if (!d || !d->dir || rp_dentry_is_hint(d))
+			return fail(w, -ENOENT);
+		if (w->nsteps == w->max_steps)
+			return RP_FULL;
+		step_add(w, d->slot, d->id);
+		if (pos < (size_t)d->len + 1)
+			return fail(w, -ERANGE);
+		pos -= d->len;
+		memcpy(buf + pos, d->name, d->len);
+		buf[--pos] = '/';
+		node = d->dir;
+		d = NULL;
+	}
+	if (pos == size) {
+		if (size == 0)
+			return fail(w, -ERANGE);
+		buf[--pos] = '/';
+	}
+	*at = pos;
+	return RP_OK;
+}

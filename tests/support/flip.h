@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A tree that flips between two states while threads ask about it.
+ *
+ * The kernel is asked once in each state. After that every answer of the cache
+ * must be that of a state that held at some instant of the call: of the state
+ * between two flips when no flip touched the call, of either when one did. A
+ * change and its announcement together are one flip. Never allowed: an answer
+ * that belongs to neither.
+ */
+#ifndef TS_FLIP_H
+#define TS_FLIP_H
+
+#include <stdbool.h>
+
+#include "oracle.h"
+
+#define TS_PROBES 12
+#define TS_READERS 3
+
+struct ts_flip {
+	const char *name;
+	const struct ts_view *view;
+	/* Make the tree so and announce what changed. Starts in state 0. */
+	void (*to_state)(void *arg, unsigned state);
+	void *arg;
+	/* Run over and over by one more thread; NULL = none. */
+	void (*noise)(void *arg);
+	struct ts_query probes[TS_PROBES]; /* ends with path NULL */
+	bool new_inodes; /* the objects are made anew at each flip */
+};
+
+/* Run for about so many seconds; failures are counted and printed. */
+void ts_flip_run(const struct ts_flip *flip, double seconds);
+
+#endif
