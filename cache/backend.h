@@ -33,9 +33,9 @@ struct pc_backend {
 	/* What name (NUL-terminated) means in dir. 0; -ENOENT; -ESTALE: dir is not where it was; else trouble. */
 	int (*lookup)(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
 	              const struct rp_cred *cred, struct pc_answer *a);
-	/* The directory above dir. */
+	/* The directory above dir. *fd: a descriptor of it, the caller's, or left alone. */
 	int (*parent)(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
-	              struct pc_answer *a);
+	              struct pc_answer *a, int *fd);
 	/* Attributes now. -ESTALE: not found by its last known name. */
 	int (*getattr)(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
 	               struct pc_answer *a);
@@ -53,7 +53,10 @@ struct pc_backend {
 	/* Resolve rest from dir by the kernel, into an object of its own. NULL: never asked. */
 	int (*resolve)(struct pathcache *c, struct rp_node *dir, const char *rest, uint64_t flags,
 	               const struct rp_cred *cred, struct pc_answer *a);
-	/* The canonical path of an object that resolve gave. */
+	/*
+	 * The path, from the cache's root, of a directory or of what resolve gave.
+	 * -ENOENT: it has none. NULL: paths are not known.
+	 */
 	ssize_t (*path)(struct pathcache *c, struct rp_node *node, char *buf, size_t size);
 	/* The answer's or the node's handle is not used any more. Context: no locks. May be NULL. */
 	void (*release)(struct pathcache *c, uint64_t id, uint64_t gen, void *handle);

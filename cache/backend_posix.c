@@ -269,7 +269,7 @@ static int below_root(const struct pathcache *c, int fd)
 		if (rc || pc_posix_same(c->tree.root, a))
 			break;
 		if (a->attr.ino == last_ino && a->attr.dev == last_dev) {
-			rc = -EXDEV; /* the real root: the directory was moved out */
+			rc = -ESTALE; /* the real root: the directory was moved out */
 			break;
 		}
 		last_ino = a->attr.ino;
@@ -286,7 +286,7 @@ static int below_root(const struct pathcache *c, int fd)
 }
 
 static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
-                        struct pc_answer *a)
+                        struct pc_answer *a, int *parent)
 {
 	const struct pc_posix *p = c->backend_data;
 	struct pc_dirfd at;
@@ -307,9 +307,10 @@ static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct r
 		a->flags = mount_flags(p, fd);
 		if (!(a->flags & RP_N_ASK) && has_acl(fd, ""))
 			a->flags |= RP_N_ACL;
-	}
-	if (fd >= 0)
+		*parent = fd;
+	} else if (fd >= 0) {
 		close(fd);
+	}
 	pc_dirfd_put(c, &at);
 	return rc;
 }
@@ -594,24 +595,52 @@ static int posix_resolve(struct pathcache *c, struct rp_node *dir, const char *r
 	return rc;
 }
 
-static ssize_t posix_path(struct pathcache *c, struct rp_node *node, char *buf, size_t size)
+/* The kernel's path of fd. */
+static ssize_t fd_path(int fd, char *buf, size_t size)
 {
-	char link[64], path[PATH_MAX];
-	int fd = pc_posix_handle_fd(node);
+	char link[64];
 	ssize_t n;
 
-	(void)c;
-	if (fd < 0)
-		return -ENOENT;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path));
+	n = readlink(link, buf, size);
 	if (n < 0)
 		return -errno;
-	if ((size_t)n >= size || (size_t)n >= sizeof(path))
+	if ((size_t)n >= size)
 		return -ERANGE;
-	memcpy(buf, path, (size_t)n);
 	buf[n] = '\0';
 	return n;
+}
+
+static ssize_t posix_path(struct pathcache *c, struct rp_node *node, char *buf, size_t size)
+{
+	const struct pc_posix *p = c->backend_data;
+	char path[PATH_MAX], root[PATH_MAX];
+	struct pc_dirfd at = { .fd = pc_posix_handle_fd(node) };
+	ssize_t n = at.fd < 0 ? pc_dirfd_get(c, node, &at) : 0, cut = 0;
+	struct stat st;
+
+	if (n)
+		return n;
+	n = at.prefix ? -EMFILE : fd_path(at.fd, path, sizeof(path));
+	/* The kernel marks a removed one by a suffix that could be a name. */
+	if (n >= 0 && (fstat(at.fd, &st) || st.st_nlink == 0))
+		n = -ENOENT;
+	pc_dirfd_put(c, &at);
+	if (n < 0)
+		return n;
+	if (!p->is_slash) {
+		cut = fd_path(p->root_fd, root, sizeof(root));
+		if (cut < 0)
+			return cut;
+		if (strncmp(path, root, (size_t)cut) != 0 || (path[cut] && path[cut] != '/'))
+			return -ENOENT;
+	}
+	if (n == cut)
+		path[--cut] = '/'; /* the root itself */
+	if ((size_t)(n - cut) >= size)
+		return -ERANGE;
+	memcpy(buf, path + cut, (size_t)(n - cut) + 1);
+	return n - cut;
 }
 
 static void posix_release(struct pathcache *c, uint64_t id, uint64_t gen, void *handle)

@@ -274,7 +274,7 @@ int pathcache_close(struct pathcache *cache)
 {
 	if (!cache)
 		return 0;
-	if (!pc_rcu_may_wait())
+	if (!pc_rcu_may_wait_quiescent())
 		return -EDEADLK;
 	if (is_busy(cache))
 		return -EBUSY;

@@ -152,6 +152,16 @@ static bool set_shrink(struct pathcache *c)
 	return any;
 }
 
+bool pc_dirfds_has(struct pc_dirfds *d, const struct rp_node *node)
+{
+	bool has;
+
+	pthread_mutex_lock(&d->lock);
+	has = slot_find(d, node->id) != NULL;
+	pthread_mutex_unlock(&d->lock);
+	return has;
+}
+
 void pc_dirfds_forget(struct pc_dirfds *d, const struct rp_node *node)
 {
 	struct pc_dirfd_slot *s;
@@ -337,6 +347,15 @@ int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
 	if (!at->prefix)
 		set_put(c, node, at);
 	return 0;
+}
+
+void pc_dirfd_adopt(struct pathcache *c, const struct rp_node *node, int fd)
+{
+	struct pc_dirfd at = { .fd = fd, .slot = UINT32_MAX };
+
+	if (node != c->tree.root)
+		set_put(c, node, &at);
+	pc_dirfd_put(c, &at);
 }
 
 void pc_dirfd_put(struct pathcache *c, struct pc_dirfd *at)

@@ -14,6 +14,7 @@
 #define PC_DIRFD_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pathcache;
@@ -55,6 +56,15 @@ void pc_dirfds_fini(struct pathcache *c);
  */
 int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at);
 void pc_dirfd_put(struct pathcache *c, struct pc_dirfd *at);
+
+/*
+ * fd, the caller's, is a descriptor of directory node: keep it, or close it.
+ * Context: no locks.
+ */
+void pc_dirfd_adopt(struct pathcache *c, const struct rp_node *node, int fd);
+
+/* Is node's descriptor open? Context: any lock above dirfds.lock. */
+bool pc_dirfds_has(struct pc_dirfds *d, const struct rp_node *node);
 
 /* node died. Context: any lock above dirfds.lock. */
 void pc_dirfds_forget(struct pc_dirfds *d, const struct rp_node *node);

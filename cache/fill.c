@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* An errno that is an answer to the one who asked, not to everybody. */
 static bool is_refusal(int err)
@@ -110,14 +111,19 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 {
 	struct pc_asked asked = pc_asked_now(c);
 	struct pc_answer a;
-	int rc;
+	int fd = -1, rc;
 
 	a.handle = NULL;
 	a.link_len = 0;
-	rc = c->backend->parent(c, dir, cred, &a);
+	rc = c->backend->parent(c, dir, cred, &a, &fd);
 	asked_count(c, rc);
 	if (!rc)
 		rc = pc_store_object(c, &a, asked, out);
+	/* It may have no name that leads there. */
+	if (fd >= 0 && !rc)
+		pc_dirfd_adopt(c, out->node, fd);
+	else if (fd >= 0)
+		close(fd);
 	answer_drop(c, &a);
 	return rc;
 }

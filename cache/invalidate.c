@@ -37,8 +37,10 @@ static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name
 
 	dir->names_stamp = stamp;
 	rp_node_attr_drop(dir, stamp);
-	if (!d)
+	if (!d) {
+		rp_tree_loose_changed(&c->tree, stamp);
 		return;
+	}
 	if (d->node)
 		rp_node_attr_drop(d->node, stamp);
 	pc_kill(c, d);

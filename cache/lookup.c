@@ -38,9 +38,11 @@ static void lookup_clear(struct pc_lookup *lk, struct pathcache *c)
 	lk->more = NULL;
 	lk->missed = NULL;
 	lk->tries = 0;
+	lk->by_node = false;
 	lk->locked = false;
 	lk->asked = false;
 	lk->flags = 0;
+	lk->w.fresh = UINT64_MAX;
 	lk->cred = c->self;
 	lk->w.tree = &c->tree;
 	lk->w.root = c->tree.root;
@@ -98,13 +100,23 @@ void pc_lookup_init_node(struct pc_lookup *lk, struct pathcache *c, struct rp_no
 	lk->path = ".";
 	lk->len = 1;
 	lk->w.flags = 0;
+	lk->by_node = true;
 	lk->final = node;
-	pc_node_hold(node);
+}
+
+/* The stamp that attributes of a node must not be older than which a name, maybe, did not lead to. */
+static uint64_t loose_gen(const struct pc_lookup *lk, uint64_t gen)
+{
+	const struct rp_dentry *d = rp_node_name(lk->w.node);
+	uint64_t loose = atomic_load_explicit(&lk->c->tree.loose_stamp, memory_order_relaxed);
+
+	return (!d || !rp_tree_anchored(&lk->c->tree, d)) && loose > gen ? loose : gen;
 }
 
 bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr)
 {
 	const struct rp_node *n = lk->w.node;
+	uint64_t gen = lk->w.gen;
 
 	if (n == lk->fresh) {
 		*attr = lk->attr;
@@ -113,7 +125,9 @@ bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr)
 	/* What is in no table is good only if this very call brought it. */
 	if (rp_node_flags(n) & (RP_N_NO_ATTR | RP_N_PRIVATE) && n != lk->answer)
 		return false;
-	return rp_node_attr_read(n, lk->w.gen, attr);
+	if ((lk->by_node || lk->w.len == 0) && n != lk->c->tree.root)
+		gen = loose_gen(lk, gen);
+	return rp_node_attr_read(n, gen, attr);
 }
 
 /* ---- the walk and what it holds ----------------------------------------- */
@@ -168,7 +182,8 @@ static void lookup_drop(struct pc_lookup *lk)
 	swap_held(lk->c, &lk->got, NULL);
 	swap_held(lk->c, &lk->base, NULL);
 	swap_held(lk->c, &lk->answer, NULL);
-	swap_held(lk->c, &lk->final, NULL);
+	if (!lk->by_node)
+		swap_held(lk->c, &lk->final, NULL);
 	swap_held(lk->c, &lk->fresh, NULL);
 	free(lk->rest);
 	free(lk->more);
@@ -185,11 +200,13 @@ static enum rp_status run_once(struct pc_lookup *lk)
 
 	if (lk->final) {
 		lk->w.node = lk->final;
-		lk->w.dentry = NULL;
+		if (lk->by_node)
+			lk->w.gen = atomic_load_explicit(&lk->final->gen, memory_order_relaxed);
 	} else {
 		st = rp_walk_run(&lk->w);
 	}
-	return st == RP_OK ? lk->last(lk) : st;
+	lk->ended = st == RP_OK;
+	return lk->ended ? lk->last(lk) : st;
 }
 
 static void walk_begin(struct pc_lookup *lk)
@@ -272,20 +289,20 @@ static int retry(struct pc_lookup *lk)
 		pc_read_end();
 	}
 	swap_held(lk->c, &lk->got, NULL);
-	lk->missed = NULL;
-	if (!lk->final)
+	if (!lk->by_node) {
+		lk->missed = NULL;
+		swap_held(lk->c, &lk->final, NULL);
 		walk_begin(lk);
+	}
 	return 0;
 }
 
-/* The backend does not find node where its name was: evidence that the name is gone. */
+/* The backend does not find node by its names: evidence that one of them is gone. */
 static int gone(struct pc_lookup *lk, struct rp_node *node)
 {
-	if (node == lk->start || node == lk->final || node == lk->c->tree.root)
+	if (node == lk->start || node == lk->c->tree.root)
 		return -ESTALE;
-	pthread_mutex_lock(&lk->c->lock);
-	pc_kill_names(lk->c, node);
-	pthread_mutex_unlock(&lk->c->lock);
+	pc_kill_way(lk->c, node);
 	return retry(lk);
 }
 
@@ -369,7 +386,7 @@ static int on_perm(struct pc_lookup *lk)
 
 static int on_kernel(struct pc_lookup *lk)
 {
-	uint64_t flags = lk->flags | (lk->w.must_dir ? PATHCACHE_DIRECTORY : 0);
+	uint64_t flags = lk->w.flags | (lk->w.must_dir ? PATHCACHE_DIRECTORY : 0);
 	struct pc_found f;
 	int rc = pc_fill_kernel(lk->c, lk->base, lk->w.p, flags, &lk->cred, &f);
 
@@ -387,25 +404,10 @@ static int on_attr(struct pc_lookup *lk, struct rp_node *node)
 {
 	int rc = pc_fill_attr(lk->c, node, &lk->cred, &lk->attr);
 
-	if (rc) {
-		/* Whatever attr holds now, it is nobody's. */
-		swap_held(lk->c, &lk->fresh, NULL);
-		if (rc == -ESTALE)
-			rc = gone(lk, node);
-		pc_node_put(lk->c, node);
-		return rc;
-	}
-	swap_held(lk->c, &lk->fresh, node);
-	return 0;
-}
-
-static int on_text(struct pc_lookup *lk, struct rp_node *node)
-{
-	int rc = pc_fill_text(lk->c, node);
-
-	if (rc == -ESTALE)
-		rc = gone(lk, node);
-	pc_node_put(lk->c, node);
+	/* Whatever attr holds after an error, it is nobody's. */
+	swap_held(lk->c, &lk->fresh, rc ? NULL : node);
+	if (!rc)
+		pc_node_hold(node);
 	return rc;
 }
 
@@ -424,9 +426,6 @@ static int on_access(struct pc_lookup *lk, struct rp_node *node)
 			rc = believe(lk, rc);
 		}
 	}
-	if (rc == -ESTALE)
-		rc = gone(lk, node);
-	pc_node_put(lk->c, node);
 	return rc;
 }
 
@@ -435,11 +434,83 @@ static int on_path(struct pc_lookup *lk, struct rp_node *node)
 	ssize_t n = lk->c->backend->path ? lk->c->backend->path(lk->c, node, lk->out, lk->size)
 	                                 : -ENOENT;
 
-	pc_node_put(lk->c, node);
 	if (n < 0)
 		return (int)n;
 	lk->result = n;
 	return 1;
+}
+
+/* The result of a path query: head, then what the last step has put at result. */
+static int path_join(struct pc_lookup *lk, const char *head, size_t len)
+{
+	char *buf = lk->out;
+	size_t at = (size_t)lk->result, tail = lk->size - 1 - at;
+
+	if (len == 1 && tail)
+		len = 0; /* "/" */
+	if (len + tail >= lk->size)
+		return -ERANGE;
+	memmove(buf + len, buf + at, tail);
+	memcpy(buf, head, len);
+	buf[len + tail] = '\0';
+	lk->result = (ssize_t)(len + tail);
+	return 1;
+}
+
+/*
+ * Learn the names that lead to a directory: the backend tells its path, and
+ * walking that fills them in.
+ */
+static int on_name(struct pc_lookup *lk, struct rp_node *node)
+{
+	char path[RP_PATH_MAX];
+	struct rp_node *there;
+	ssize_t n = lk->c->backend->path ? lk->c->backend->path(lk->c, node, path, sizeof(path))
+	                                 : -ENOENT;
+	int rc;
+
+	if (n < 0)
+		return n == -ESTALE ? -ENOENT : (int)n;
+	rc = pc_lookup_dir(lk->c, path, &there);
+	if (!rc) {
+		bool learned = there == node;
+
+		pc_node_put(lk->c, there);
+		if (learned && lk->tries < LOOKUP_TRIES)
+			return retry(lk);
+	}
+	/* It cannot be kept, or it moves all the time: true when asked must do. */
+	return path_join(lk, path, (size_t)n);
+}
+
+/* The walk or the last step needs something of node, a reference of the caller's. */
+static int on_node(struct pc_lookup *lk, enum rp_status st, struct rp_node *node)
+{
+	bool ended = lk->ended;
+	int rc;
+
+	if (st == RP_NEED_NAME) {
+		rc = on_name(lk, node);
+		pc_node_put(lk->c, node);
+		return rc;
+	}
+	if (st == RP_NEED_TEXT)
+		rc = pc_fill_text(lk->c, node);
+	else if (st == RP_NEED_ATTR)
+		rc = on_attr(lk, node);
+	else if (st == RP_NEED_ACCESS)
+		rc = on_access(lk, node);
+	else
+		rc = on_path(lk, node);
+	if (rc == -ESTALE)
+		rc = gone(lk, node);
+	else if (rc == 0 && ended && !lk->by_node) {
+		/* What is in no table would be asked for again by walking again. */
+		pc_node_hold(node);
+		swap_held(lk->c, &lk->final, node);
+	}
+	pc_node_put(lk->c, node);
+	return rc;
 }
 
 /*
@@ -450,7 +521,7 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 {
 	struct rp_node *node = NULL;
 	bool of_node = st == RP_NEED_TEXT || st == RP_NEED_ATTR || st == RP_NEED_ACCESS ||
-	               st == RP_NEED_PATH;
+	               st == RP_NEED_PATH || st == RP_NEED_NAME;
 	int rc;
 
 	if (st == RP_RETRY || st == RP_OK || st == RP_ERR) {
@@ -467,6 +538,12 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 		return rc == -EAGAIN ? retry(lk) : rc;
 	if (st == RP_STALE_START)
 		return on_start(lk);
+	if (!rp_walk_valid(&lk->w) && lk->tries < LOOKUP_TRIES) {
+		/* The way here has changed: not worth a question. */
+		if (node)
+			pc_node_put(lk->c, node);
+		return retry(lk);
+	}
 	if (lk->flags & PATHCACHE_CACHED) {
 		if (node)
 			pc_node_put(lk->c, node);
@@ -484,13 +561,11 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 	case RP_KERNEL:
 		return on_kernel(lk);
 	case RP_NEED_TEXT:
-		return on_text(lk, node);
 	case RP_NEED_ATTR:
-		return on_attr(lk, node);
 	case RP_NEED_ACCESS:
-		return on_access(lk, node);
 	case RP_NEED_PATH:
-		return on_path(lk, node);
+	case RP_NEED_NAME:
+		return on_node(lk, st, node);
 	case RP_OK:
 	case RP_ERR:
 	case RP_STALE_START:
@@ -539,6 +614,8 @@ static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk,
 {
 	ssize_t rc;
 
+	/* What is made from here on, this call has made or might have. */
+	lk->w.fresh = rp_tree_now(&lk->c->tree);
 	pthread_cleanup_push(lookup_cancelled, lk);
 	rc = run_slow(lk, st);
 	pthread_cleanup_pop(1);
@@ -557,7 +634,7 @@ ssize_t pc_lookup_run(struct pc_lookup *lk)
 	pc_read_begin();
 	walk_begin(lk);
 	st = run_once(lk);
-	if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w) || lk->final)
+	if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w))
 		return lookup_slow(lk, st);
 	if (lk->w.mode != RP_MODE_RCU)
 		steps_put(lk);

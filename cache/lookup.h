@@ -43,7 +43,7 @@ struct pc_lookup {
 	/* Of the slow path. */
 	struct rp_node *base;   /* held; w.cur across a backend call */
 	struct rp_node *answer; /* held; what the backend led to */
-	struct rp_node *final;  /* held; the kernel's answer to the rest of the path */
+	struct rp_node *final;  /* held; the walk's end is reached, only the last step is left */
 	struct rp_node *fresh;  /* held; attr is of it, asked during this call */
 	struct rp_attr attr;
 	char *rest;
@@ -51,6 +51,8 @@ struct pc_lookup {
 	struct rp_step *more; /* when steps were too few */
 	const char *missed;   /* the component that missed last */
 	uint32_t tries;
+	bool by_node; /* no walk: the question is about final */
+	bool ended;   /* the last status came from the last step */
 	bool locked;  /* changes are held off in each stretch */
 	bool asked;   /* the backend was asked */
 	struct rp_step steps[RP_STEPS_MIN];

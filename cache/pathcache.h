@@ -244,7 +244,8 @@ int pathcache_open(struct pathcache **out, const char *dir, const struct pathcac
  * Return: 0; -EBUSY while entries are held or a call is known to be under way
  *   (nothing is closed then, and the cache stays usable); -EDEADLK inside a
  *   read section of the calling thread.
- * Context: no other thread may use the cache any more; may block.
+ * Context: no other thread may use the cache any more; may block. In the QSBR
+ *   flavour a quiescent state of the calling thread.
  */
 int pathcache_close(struct pathcache *cache);
 

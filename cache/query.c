@@ -53,6 +53,8 @@ int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,
 
 	if (!cache || !entry || !attr)
 		return -EINVAL;
+	/* What lies above it may have gone stale, and its attributes with it. */
+	pc_gen_update(cache, pc_node(entry));
 	pc_lookup_init_node(&lk, cache, pc_node(entry));
 	lk.last = last_stat;
 	lk.out = attr;
@@ -135,17 +137,36 @@ ssize_t pathcache_readlink(struct pathcache *cache, const char *path,
 	return pc_lookup_run(&lk);
 }
 
+/* Any name of a held node, then up from there. */
+static enum rp_status path_of_node(struct pc_lookup *lk, char *buf, size_t *at)
+{
+	const struct rp_dentry *d;
+
+	if (rp_node_is_dir(lk->final))
+		return rp_walk_path(&lk->w, lk->final, NULL, 0, buf, lk->size - 1, at);
+	d = rp_node_name(lk->final);
+	if (!d || !d->dir || rp_dentry_is_hint(d, lk->w.fresh))
+		return last_err(lk, -ENOENT);
+	lk->w.steps[lk->w.nsteps++] = (struct rp_step){ d->id, NULL, d->slot };
+	return rp_walk_path(&lk->w, d->dir, d->name, d->len, buf, lk->size - 1, at);
+}
+
 static enum rp_status last_realpath(struct pc_lookup *lk)
 {
 	enum rp_status st;
 	char *buf = lk->out;
-	size_t at;
+	size_t at = 0;
 
 	if (lk->w.node->handle && lk->w.node == lk->final)
 		return RP_NEED_PATH;
-	st = rp_walk_path(&lk->w, lk->w.node, lk->w.dentry, buf, lk->size - 1, &at);
-	if (st != RP_OK)
+	if (lk->by_node)
+		st = path_of_node(lk, buf, &at);
+	else
+		st = rp_walk_path(&lk->w, lk->w.cur, lk->w.name, lk->w.len, buf, lk->size - 1, &at);
+	if (st != RP_OK) {
+		lk->result = (ssize_t)at; /* for RP_NEED_NAME: the tail that is there */
 		return st;
+	}
 	lk->result = (ssize_t)(lk->size - 1 - at);
 	memmove(buf, buf + at, (size_t)lk->result);
 	buf[lk->result] = '\0';
@@ -170,6 +191,7 @@ ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *en
                              size_t size)
 {
 	struct pc_lookup lk;
+	ssize_t rc;
 
 	if (!cache || !entry || !buf || !size)
 		return -EINVAL;
@@ -177,7 +199,9 @@ ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *en
 	lk.last = last_realpath;
 	lk.out = buf;
 	lk.size = size;
-	return pc_lookup_run(&lk);
+	lk.flags = PATHCACHE_CACHED;
+	rc = pc_lookup_run(&lk);
+	return rc == -EAGAIN ? -ENOENT : rc;
 }
 
 /* ---- get ----------------------------------------------------------------- */
@@ -284,7 +308,7 @@ int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
 	struct pathcache_entry *e;
 	int fd = -ESTALE;
 
-	if (!cache || oflags & (O_CREAT | __O_TMPFILE))
+	if (!cache || oflags & O_CREAT || (oflags & O_TMPFILE) == O_TMPFILE)
 		return -EINVAL;
 	if (!cache->backend->open)
 		return -EOPNOTSUPP;

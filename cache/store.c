@@ -173,6 +173,22 @@ void pc_kill_names(struct pathcache *c, struct rp_node *node)
 	}
 }
 
+void pc_kill_way(struct pathcache *c, struct rp_node *node)
+{
+	struct rp_dentry *d;
+
+	pc_read_begin(); /* keeps the memory of what dies on the way up */
+	pthread_mutex_lock(&c->lock);
+	do {
+		d = rp_node_name(node);
+		pc_kill_names(c, node);
+		node = d ? d->dir : NULL;
+	} while (c->dirfds.max && node && node != c->tree.root &&
+	         !pc_dirfds_has(&c->dirfds, node));
+	pthread_mutex_unlock(&c->lock);
+	pc_read_end();
+}
+
 /* ---- making ------------------------------------------------------------- */
 
 static bool over_budget(const struct pathcache *c, size_t more)
@@ -213,13 +229,16 @@ static void table_take_old(struct pathcache *c, struct rp_table *t, int which)
 	retired_bytes(c, rp_buckets_size(old->mask + 1));
 }
 
-static bool slots_feed(struct pathcache *c, enum rp_slot_class cls)
+/* must: whatever the budget says; a root without a binding is of no use. */
+static bool slots_feed(struct pathcache *c, enum rp_slot_class cls, bool must)
 {
 	size_t size = rp_slots_want(&c->tree.slots, cls);
 	void *chunk;
 
 	if (!size)
 		return true;
+	if (!must && over_budget(c, size))
+		return false;
 	chunk = pc_alloc(c->mem, size);
 	if (chunk)
 		rp_slots_add(&c->tree.slots, chunk);
@@ -441,7 +460,7 @@ static int store_private(struct pathcache *c, struct rp_node *dir, const char *n
 
 	if (!n)
 		return -ENOMEM;
-	d = dentry_make(c, dir, name, len, n, RP_D_LOOSE);
+	d = dentry_make(c, dir, name, len, n, RP_D_LOOSE | (dir ? RP_D_PLACED : 0));
 	if (!d) {
 		a->handle = n->handle;
 		count_down(&c->nnodes);
@@ -479,7 +498,7 @@ static struct rp_dentry *bind_name(struct pathcache *c, struct rp_node *dir, con
 	if (other)
 		pc_kill(c, other); /* a directory has one name: it was moved */
 	d = dentry_make(c, dir, name, len, node, 0);
-	if (d && slots_feed(c, rp_dentry_class(d))) {
+	if (d && slots_feed(c, rp_dentry_class(d), false)) {
 		dentry_publish(c, d);
 		return d;
 	}
@@ -559,7 +578,7 @@ static int bind_loose(struct pathcache *c, struct rp_node *dir)
 	        : dentry_make(c, NULL, "", 0, dir, RP_D_LOOSE);
 	if (!d)
 		return -ENOMEM;
-	if (!slots_feed(c, rp_dentry_class(d))) {
+	if (!slots_feed(c, rp_dentry_class(d), true)) {
 		dentry_unmake(c, d);
 		return -ENOMEM;
 	}
@@ -630,7 +649,21 @@ static bool start_known(struct pathcache *c, struct rp_node *dir)
 	uint64_t gen = rp_tree_gen(&c->tree, dir);
 	const struct rp_dentry *d = rp_node_name(dir);
 
-	return d && d->id >= gen;
+	if (!d || d->id < gen)
+		return false;
+	if (dir == c->tree.root || rp_tree_anchored(&c->tree, d))
+		return true;
+	return d->slot != RP_SLOT_NONE &&
+	       d->id > atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
+}
+
+void pc_gen_update(struct pathcache *c, struct rp_node *n)
+{
+	if (n == c->tree.root || rp_tree_gen_known(&c->tree, n))
+		return;
+	pthread_mutex_lock(&c->lock);
+	rp_tree_gen(&c->tree, n);
+	pthread_mutex_unlock(&c->lock);
 }
 
 bool pc_start_known(struct pathcache *c, struct rp_node *dir)

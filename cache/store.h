@@ -61,6 +61,9 @@ void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, struct pc
 int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
                    struct pc_asked asked);
 
+/* Bring n->gen up to date; takes the lock only where it is not. n is held. */
+void pc_gen_update(struct pathcache *c, struct rp_node *n);
+
 /* Is dir's binding to be believed, once what lies above it is taken into account? */
 bool pc_start_known(struct pathcache *c, struct rp_node *dir);
 
@@ -69,6 +72,13 @@ void pc_kill(struct pathcache *c, struct rp_dentry *d);
 
 /* Kill all names of node. */
 void pc_kill_names(struct pathcache *c, struct rp_node *node);
+
+/*
+ * The backend did not find node by its names: kill them, and those of the
+ * directories above it up to one whose descriptor is open, which was found.
+ * Context: takes the lock.
+ */
+void pc_kill_way(struct pathcache *c, struct rp_node *node);
 
 /* ---- references; context: no lock, no read section needed --------------- */
 

@@ -50,7 +50,8 @@ struct pc_thread {
 	uint64_t serial;          /* of the cache that counts belongs to */
 	struct pc_counts *counts; /* or a shared one when memory ran out */
 	struct pc_counts *all;
-	bool ours;     /* registered by this library */
+	bool ours;      /* registered by this library */
+	unsigned depth; /* of sections, QSBR */
 	unsigned pins; /* pathcache_thread_register() calls */
 };
 
@@ -88,21 +89,42 @@ static inline void pc_count_in(struct pc_counts *counts, enum pc_counter i)
 	atomic_store_explicit(&counts->n[i], n + 1, memory_order_relaxed);
 }
 
-/* Begin and end a read section of the library. */
+#if PC_FLAVOUR_QSBR
+/* Online from the outermost section's begin to its end, where the thread is ours. */
+static inline void pc_section_enter(void)
+{
+	if (pc_thread.ours && pc_thread.depth++ == 0)
+		pc_rcu_online();
+}
+
+static inline void pc_section_leave(void)
+{
+	if (pc_thread.ours && --pc_thread.depth == 0)
+		pc_rcu_offline();
+}
+#else
+static inline void pc_section_enter(void)
+{
+}
+
+static inline void pc_section_leave(void)
+{
+}
+#endif
+
+/* Begin and end a read section of the library; they nest. */
 static inline void pc_read_begin(void)
 {
 	if (__builtin_expect(!pc_rcu_registered(), 0))
 		pc_thread_register_slow();
-	if (pc_thread.ours)
-		pc_rcu_online();
+	pc_section_enter();
 	pc_rcu_read_lock();
 }
 
 static inline void pc_read_end(void)
 {
 	pc_rcu_read_unlock();
-	if (pc_thread.ours)
-		pc_rcu_offline();
+	pc_section_leave();
 }
 
 #endif

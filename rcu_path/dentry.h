@@ -10,7 +10,8 @@
  *
  * A loose dentry is in no table: it binds a directory whose parent may not be
  * believed (the root, a held directory read again), or a private node to the
- * directory it was found in. One with RP_SLOT_NONE is never checked.
+ * directory it was found in (RP_D_PLACED). A private node's has RP_SLOT_NONE:
+ * it cannot be checked, so only the call that made it may believe it.
  */
 #ifndef RP_DENTRY_H
 #define RP_DENTRY_H
@@ -26,6 +27,7 @@
 #define RP_D_XDEV 0x10u       /* node is on another mount than dir */
 #define RP_D_KERNEL 0x20u     /* directory: RP_N_KERNEL */
 #define RP_D_LOOSE 0x40u      /* in no table: dir and name, if any, are a hint */
+#define RP_D_PLACED 0x80u     /* loose, but dir and name were true when it was made */
 
 struct rp_dentry {
 	struct rp_hlink link;       /* RCU; change lock to write */
@@ -50,10 +52,10 @@ static inline struct rp_dentry *rp_dentry_of(struct rp_hlink *link)
 	return (struct rp_dentry *)((char *)link - offsetof(struct rp_dentry, link));
 }
 
-/* dir and name say only where node was last seen. */
-static inline bool rp_dentry_is_hint(const struct rp_dentry *d)
+/* Do dir and name say only where node was last seen? fresh: ids above are of this very call. */
+static inline bool rp_dentry_is_hint(const struct rp_dentry *d, uint64_t fresh)
 {
-	return (d->flags & RP_D_LOOSE) && d->slot != RP_SLOT_NONE;
+	return (d->flags & RP_D_LOOSE) && !((d->flags & RP_D_PLACED) && d->id > fresh);
 }
 
 static inline enum rp_slot_class rp_dentry_class(const struct rp_dentry *d)

@@ -17,6 +17,7 @@ void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struc
 	t->root = root;
 	atomic_init(&t->epoch, 1);
 	atomic_init(&t->subtree_stamp, 0);
+	atomic_init(&t->loose_stamp, 0);
 	atomic_init(&t->stamp, RP_ID_FIRST);
 }
 
@@ -137,6 +138,12 @@ bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d)
 	return nameless;
 }
 
+void rp_tree_loose_changed(struct rp_tree *t, uint64_t stamp)
+{
+	atomic_store_explicit(&t->loose_stamp, stamp, memory_order_relaxed);
+	epoch_advance(t);
+}
+
 void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir)
 {
 	uint64_t now = rp_tree_stamp(t);
@@ -162,7 +169,7 @@ uint64_t rp_tree_gen(struct rp_tree *t, struct rp_node *node)
 
 		if (atomic_load_explicit(&n->gen_checked, memory_order_relaxed) == stamp)
 			break;
-		if (!d || !d->dir || rp_dentry_is_hint(d) || steps == TREE_CLIMB_MAX) {
+		if (!d || !d->dir || (d->flags & RP_D_LOOSE) || steps == TREE_CLIMB_MAX) {
 			gen = stamp;
 			break;
 		}

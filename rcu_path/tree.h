@@ -34,6 +34,7 @@ struct rp_tree {
 	bool protected_symlinks;          /* const; sysctl fs.protected_symlinks */
 	alignas(64) _Atomic(uint64_t) epoch; /* atomic; kills so far */
 	_Atomic(uint64_t) subtree_stamp;  /* atomic; last time a node's gen was raised */
+	_Atomic(uint64_t) loose_stamp;    /* atomic; last change of a name no dentry had */
 	/* Written by every change. */
 	alignas(64) _Atomic(uint64_t) stamp; /* atomic; last number given out */
 };
@@ -77,6 +78,9 @@ void rp_tree_set_private(struct rp_tree *t, struct rp_dentry *d);
 /* Take the hint away from a node. Return: it, or NULL when it has none. */
 struct rp_dentry *rp_tree_take_hint(struct rp_node *n);
 
+/* A name changed that is in no table: it may be that of a node without one here. */
+void rp_tree_loose_changed(struct rp_tree *t, uint64_t stamp);
+
 /* All that was learned below dir before now is stale. */
 void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir);
 
@@ -85,6 +89,23 @@ void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir);
  * n's place cannot tell is taken as stale.
  */
 uint64_t rp_tree_gen(struct rp_tree *t, struct rp_node *n);
+
+/*
+ * Would a change announced by name find d? Not a loose one, nor one in a
+ * directory that died since: the same object is another node now.
+ */
+static inline bool rp_tree_anchored(const struct rp_tree *t, const struct rp_dentry *d)
+{
+	return !(d->flags & RP_D_LOOSE) && (d->dir == t->root || rp_node_name(d->dir));
+}
+
+/* Does n->gen account for all that is above it? Context: any, n is held. */
+static inline bool rp_tree_gen_known(const struct rp_tree *t, const struct rp_node *n)
+{
+	/* acquire [G1]: gen beside it. Pairs with rp_tree_gen(). */
+	return atomic_load_explicit(&n->gen_checked, memory_order_acquire) >=
+	       atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
+}
 
 /* Flags a dentry of node in dir gets now. dir: NULL where unknown. */
 uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir);

@@ -104,6 +104,20 @@ ALWAYS_INLINE void raise_gen(struct rp_walk *w, const struct rp_node *dir)
 		w->gen = gen;
 }
 
+/*
+ * A binding that is not anchored may have missed a change that was announced
+ * by a name the table does not have; a private one, any.
+ */
+ALWAYS_INLINE bool start_fresh(const struct rp_walk *w, const struct rp_node *dir,
+                               const struct rp_dentry *d)
+{
+	if (dir == w->tree->root || rp_tree_anchored(w->tree, d))
+		return true;
+	if (d->slot == RP_SLOT_NONE)
+		return d->id > w->fresh;
+	return d->id > atomic_load_explicit(&w->tree->loose_stamp, memory_order_relaxed);
+}
+
 /* cur becomes a directory not reached by its name: a start, a root, a parent. */
 ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum rp_mode mode)
 {
@@ -121,8 +135,9 @@ ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum 
 	if (dir != w->tree->root &&
 	    atomic_load_explicit(&dir->gen_checked, memory_order_acquire) < w->subtree)
 		return RP_STALE_START;
-	raise_gen(w, dir);
-	if (d->id < w->gen)
+	/* Its own accounts for all above it; that of where the walk came from is not its. */
+	w->gen = atomic_load_explicit(&dir->gen, memory_order_relaxed);
+	if (d->id < w->gen || !start_fresh(w, dir, d))
 		return RP_STALE_START;
 	w->cur_flags = d->flags;
 	step_add(w, d->slot, d->id);
@@ -171,7 +186,7 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 		return enter(w, parent, mode);
 	}
 	self = rp_node_name(child);
-	if (!self || !self->dir || rp_dentry_is_hint(self) || self->id < w->gen)
+	if (!self || !self->dir || rp_dentry_is_hint(self, w->fresh) || self->id < w->gen)
 		return RP_NEED_PARENT;
 	step_add(w, self->slot, self->id);
 	if ((w->flags & RP_W_NO_XDEV) && (self->flags & RP_D_XDEV))
@@ -267,12 +282,13 @@ ALWAYS_INLINE const struct rp_dentry *find(const struct rp_walk *w, const char *
 }
 
 ALWAYS_INLINE enum rp_status finish(struct rp_walk *w, struct rp_node *node, uint8_t dflags,
-                                    const struct rp_dentry *d, enum rp_mode mode)
+                                    size_t len, enum rp_mode mode)
 {
 	if ((w->must_dir || (w->flags & RP_W_DIRECTORY)) && !(dflags & RP_D_DIR))
 		return fail(w, -ENOTDIR);
 	w->node = node;
-	w->dentry = d;
+	w->name = w->p;
+	w->len = len;
 	if (mode == RP_MODE_LOCKREF) {
 		step_add(w, RP_SLOT_NONE, 0);
 		if (!step_get(w, node, mode))
@@ -283,14 +299,12 @@ ALWAYS_INLINE enum rp_status finish(struct rp_walk *w, struct rp_node *node, uin
 
 /* The node that name leads to, by the table or by the caller's answer. */
 ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t len,
-                                   struct rp_node **node, uint8_t *dflags,
-                                   const struct rp_dentry **dentry, enum rp_mode mode)
+                                   struct rp_node **node, uint8_t *dflags, enum rp_mode mode)
 {
 	const struct rp_dentry *d;
 
 	if (w->inject) {
 		*node = w->inject;
-		*dentry = NULL;
 		*dflags = rp_dentry_flags_of(w->inject, w->cur);
 		step_add(w, w->inject_slot, w->inject_id);
 		w->inject = NULL;
@@ -305,7 +319,6 @@ ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t l
 			return fail(w, -ENOENT);
 		*node = d->node;
 		*dflags = d->flags;
-		*dentry = d;
 	}
 	if (counts_all(mode) && !step_get(w, *node, mode))
 		return RP_RETRY;
@@ -333,7 +346,6 @@ ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mo
 	const char *rest = w->p + len;
 	const char *next = rp_skip_slashes(rest, w->end);
 	bool last = next == w->end && w->nframes == 0;
-	const struct rp_dentry *d;
 	struct rp_node *node;
 	uint8_t dflags;
 	enum rp_status st = may_search(w);
@@ -345,11 +357,11 @@ ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mo
 			return st;
 		w->p = next;
 		*done = last;
-		return last ? finish(w, w->cur, RP_D_DIR, NULL, mode) : RP_OK;
+		return last ? finish(w, w->cur, RP_D_DIR, 0, mode) : RP_OK;
 	}
 	if (len > RP_NAME_MAX)
 		return fail(w, -ENAMETOOLONG);
-	st = child(w, w->p, len, &node, &dflags, &d, mode);
+	st = child(w, w->p, len, &node, &dflags, mode);
 	if (st != RP_OK)
 		return st;
 	if ((dflags & RP_D_LINK) &&
@@ -358,7 +370,7 @@ ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mo
 	if (last) {
 		w->must_dir |= next != rest;
 		*done = true;
-		return finish(w, node, dflags, d, mode);
+		return finish(w, node, dflags, len, mode);
 	}
 	if (!(dflags & RP_D_DIR))
 		return fail(w, -ENOTDIR);
@@ -387,7 +399,7 @@ ALWAYS_INLINE enum rp_status run(struct rp_walk *w, enum rp_mode mode)
 		w->p = rp_skip_slashes(w->p, w->end);
 		if (w->p == w->end) {
 			if (w->nframes == 0)
-				return finish(w, w->cur, RP_D_DIR, NULL, mode);
+				return finish(w, w->cur, RP_D_DIR, 0, mode);
 			w->nframes--;
 			w->p = w->frames[w->nframes].p;
 			w->end = w->frames[w->nframes].end;
@@ -438,32 +450,40 @@ enum rp_status rp_walk_run(struct rp_walk *w)
 	__builtin_unreachable();
 }
 
-enum rp_status rp_walk_path(struct rp_walk *w, const struct rp_node *node,
-                            const struct rp_dentry *d, char *buf, size_t size, size_t *at)
+/* Put "/" and name before at. Return: false when they do not fit. */
+static bool path_prepend(char *buf, size_t *at, const char *name, size_t len)
 {
-	size_t pos = size;
+	if (*at < len + 1)
+		return false;
+	*at -= len;
+	memcpy(buf + *at, name, len);
+	buf[--*at] = '/';
+	return true;
+}
 
-	while (node != w->root) {
-		if (!d)
-			d = rp_node_name(node);
-		if (!d || !d->dir || rp_dentry_is_hint(d))
-			return fail(w, -ENOENT);
+enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name,
+                            size_t len, char *buf, size_t size, size_t *at)
+{
+	*at = size;
+	if (len && !path_prepend(buf, at, name, len))
+		return fail(w, -ERANGE);
+	while (dir != w->tree->root) {
+		const struct rp_dentry *d = rp_node_name(dir);
+
+		/* Looked at from below: one above without a name may be dead. */
+		if (!d || !d->dir || rp_dentry_is_hint(d, w->fresh) ||
+		    (d->dir != w->tree->root && !rp_node_name(d->dir))) {
+			w->node = dir;
+			return RP_NEED_NAME;
+		}
 		if (w->nsteps == w->max_steps)
 			return RP_FULL;
 		step_add(w, d->slot, d->id);
-		if (pos < (size_t)d->len + 1)
+		if (!path_prepend(buf, at, d->name, d->len))
 			return fail(w, -ERANGE);
-		pos -= d->len;
-		memcpy(buf + pos, d->name, d->len);
-		buf[--pos] = '/';
-		node = d->dir;
-		d = NULL;
+		dir = d->dir;
 	}
-	if (pos == size) {
-		if (size == 0)
-			return fail(w, -ERANGE);
-		buf[--pos] = '/';
-	}
-	*at = pos;
+	if (*at == size && !path_prepend(buf, at, "", 0))
+		return fail(w, -ERANGE);
 	return RP_OK;
 }

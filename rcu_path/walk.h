@@ -40,6 +40,7 @@ enum rp_status {
 	RP_KERNEL,       /* the rest of the path, from cur, is the kernel's */
 	RP_NEED_ACCESS,  /* (of the caller's own last step) the backend judges node */
 	RP_NEED_PATH,    /* (of the caller's own last step) the backend names node */
+	RP_NEED_NAME,    /* node: a directory whose name, or whose parent's, is not known */
 	RP_FULL,         /* no room for steps: give more, go on */
 	RP_RETRY,        /* a change was met half way: begin again */
 };
@@ -87,6 +88,7 @@ struct rp_walk {
 	uint64_t gen;        /* ids below are stale here */
 	uint64_t epoch;      /* at the begin */
 	uint64_t subtree;    /* subtree_stamp at the begin */
+	uint64_t fresh;      /* set by the caller: private bindings with ids above are of this call */
 	uint32_t nsteps;
 	uint32_t nframes;
 	uint32_t links;      /* followed so far */
@@ -97,9 +99,9 @@ struct rp_walk {
 	bool perm_ok;        /* the backend allowed to search cur */
 	/* What it found. */
 	struct rp_node *node;
-	const struct rp_dentry *dentry; /* of node when the last component named it, else NULL */
-	size_t len;                     /* RP_MISS: of the name at p */
-	int err;                        /* RP_ERR: negative errno */
+	const char *name;     /* RP_OK: node is this name in cur; RP_MISS: of the name at p */
+	size_t len;           /* of name; 0: node is cur itself */
+	int err;              /* RP_ERR: negative errno */
 	/* Answer of the caller to RP_MISS or RP_NEED_PARENT, taken instead of looking. */
 	struct rp_node *inject;
 	uint64_t inject_id;
@@ -109,7 +111,7 @@ struct rp_walk {
 
 /*
  * Set out from start along [path, path + len). tree, root, cred, steps,
- * max_steps, flags and mode are set already.
+ * max_steps, flags, mode and fresh are set already.
  */
 void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, size_t len);
 
@@ -141,12 +143,12 @@ size_t rp_walk_rest(const struct rp_walk *w, char *buf, size_t size);
 void rp_walk_set_rest(struct rp_walk *w, const char *rest, size_t len);
 
 /*
- * The path from root to node by current names, written backwards from the end
- * of buf. d: the name of node to begin with (NULL: any). Adds what it relies on
- * to w's steps. Return: RP_OK and *at the begin in buf and *len, RP_ERR with
- * err -ERANGE or -ENOENT (no name), RP_FULL.
+ * The path from the tree's root to name in dir (len 0: to dir itself) by current
+ * names, written backwards from the end of buf. Adds what it relies on to w's
+ * steps. Return: RP_OK and *at the begin in buf, RP_ERR with err -ERANGE,
+ * RP_NEED_NAME, RP_FULL.
  */
-enum rp_status rp_walk_path(struct rp_walk *w, const struct rp_node *node,
-                            const struct rp_dentry *d, char *buf, size_t size, size_t *at);
+enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name,
+                            size_t len, char *buf, size_t size, size_t *at);
 
 #endif

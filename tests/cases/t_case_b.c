@@ -129,6 +129,33 @@ static void removed_names_do_not_pile_up(void)
 	scene_end(&s);
 }
 
+/* B5: a cache that may keep nothing still answers, and permission too. */
+static void a_budget_of_nothing_still_answers(void)
+{
+	struct pathcache_cred cred = ts_to_cred(&ts_nobody);
+	struct pathcache_how how = {.size = sizeof(how), .cred = &cred};
+	struct pathcache_options opt;
+	struct scene s;
+
+	pathcache_options_init(&opt);
+	opt.budget = 0;
+	scene_begin_with(&s, &opt);
+	ts_dir(&s.tree, "d", 0755);
+	ts_file(&s.tree, "d/f", 0640, "");
+	ts_symlink(&s.tree, "l", "d/../d/f");
+	for (int round = 0; round < 3; round++) {
+		AGREE(&s.view, .path = "d/f");
+		AGREE(&s.view, .path = "l");
+		AGREE(&s.view, .op = TS_REALPATH, .path = "l");
+		AGREE(&s.view, .path = "d/absent");
+		CHECK_EQ(pathcache_access(s.cache, "d/f", R_OK, NULL), 0);
+		CHECK_EQ(pathcache_access(s.cache, "d/f", R_OK, &how), -EACCES);
+		CHECK_EQ(pathcache_access(s.cache, "d", R_OK | X_OK, &how), 0);
+		CHECK_EQ(ts_stat_as(s.cache, "d/f", &ts_nobody), 0);
+	}
+	scene_end(&s);
+}
+
 /* B6 */
 static void all_negatives_go_at_once(void)
 {
@@ -239,6 +266,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(negatives_stay_within_the_budget),
 	TS_CASE(a_negative_takes_little_memory),
 	TS_CASE(removed_names_do_not_pile_up),
+	TS_CASE(a_budget_of_nothing_still_answers),
 	TS_CASE(all_negatives_go_at_once),
 	TS_CASE(a_listed_directory_is_not_taken_for_complete),
 	TS_CASE(a_directory_may_forbid_negatives),

@@ -69,6 +69,35 @@ static void a_refresh_brings_every_field(void)
 	scene_end(&s);
 }
 
+/* C2: once its name is forgotten a held object is still told of changes by that name. */
+static void a_held_object_hears_of_every_change(void)
+{
+	struct pathcache_entry *held;
+	struct pathcache_attr attr;
+	struct scene s;
+
+	scene_begin(&s);
+	ts_dir(&s.tree, "d", 0755);
+	ts_dir(&s.tree, "d/e", 0755);
+	held = ts_get(s.cache, "d/e");
+	for (int round = 0; round < 8; round++) {
+		mode_t mode = round % 2 ? 0755 : 0711;
+
+		if (round == 4)
+			changed(s.cache, "d");
+		if (round == 6)
+			CHECK_EQ(pathcache_invalidate_all(s.cache), 0);
+		ts_chmod(&s.tree, "d/e", mode);
+		changed(s.cache, "d/e");
+		for (int hot = 0; hot < 2; hot++) {
+			CHECK_EQ(pathcache_entry_stat(s.cache, held, &attr), 0);
+			CHECK_EQ(attr.mode, S_IFDIR | mode);
+		}
+	}
+	pathcache_put(s.cache, held);
+	scene_end(&s);
+}
+
 /* C3 */
 static void stat_and_lstat_are_two_questions(void)
 {
@@ -338,6 +367,7 @@ static void a_copy_up_keeps_the_name_right(void)
 static const struct ts_case cases[] = {
 	TS_CASE(the_size_of_a_descriptor_is_its_own),
 	TS_CASE(a_refresh_brings_every_field),
+	TS_CASE(a_held_object_hears_of_every_change),
 	TS_CASE(stat_and_lstat_are_two_questions),
 	TS_CASE(two_names_of_a_file_agree_on_its_links),
 	TS_CASE(a_change_through_one_name_shows_through_the_other),

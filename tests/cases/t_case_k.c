@@ -88,6 +88,7 @@ static void what_is_there_mounted_or_not_is_never_absent(void)
 	struct mounts m;
 	struct ts_flip flip = {
 		.name = "mount and unmount", .view = &m.s.view, .arg = &m, .to_state = mount_or_not,
+		.passes_twice = 0x66,
 		.probes = {{.path = "d/x"}, {.path = "d/sub/../x"}, {.path = "d/../f"},
 		           {.path = "q/e/../f"}, {.path = "q/e/x"}, {.path = "d/sub/../../f"},
 		           {.op = TS_REALPATH, .path = "d/sub"},
@@ -151,6 +152,7 @@ static void dotdot_of_a_moved_mount_is_where_the_walk_came_in(void)
 	struct mounts m;
 	struct ts_flip flip = {
 		.name = "moved mount", .view = &m.s.view, .arg = &m, .to_state = mount_here_or_there,
+		.passes_twice = 0x73,
 		.probes = {{.path = "d/m/../x"}, {.path = "q/m/../f"}, {.path = "d/m/y"},
 		           {.path = "q/m/y"}, {.path = "d/m/.."}, {.path = "q/m/.."},
 		           {.op = TS_REALPATH, .path = "q/m"}}};
@@ -290,6 +292,59 @@ static void a_walk_from_a_removed_directory_finds_nothing_of_its_successor(void)
 	}
 	pathcache_put(s.cache, dir);
 	scene_end(&s);
+}
+
+static void forget_in_one_way(struct scene *s, int way)
+{
+	switch (way) {
+	case 0:
+		CHECK_EQ(pathcache_invalidate_all(s->cache), 0);
+		break;
+	case 1:
+		changed_object(s->cache, "x/e");
+		break;
+	case 2:
+		changed(s->cache, "x/e/d");
+		break;
+	case 3:
+		changed(s->cache, "x/e");
+		break;
+	case 4:
+		CHECK_EQ(pathcache_invalidate_subtree(s->cache, NULL), 0);
+		break;
+	case 5:
+		CHECK(pathcache_maintain(s->cache, 1000) >= 0);
+		break;
+	}
+}
+
+/* K7: what is held and in its place is reached, whatever has been forgotten meanwhile. */
+static void a_walk_up_from_a_held_directory_outlives_forgetting(void)
+{
+	static const char *const paths[] = {"../a", "../zz", "..", "../../e", "a", "."};
+	struct ts_start start;
+	struct scene s;
+
+	for (int first = 0; first < 6; first++) {
+		for (int second = 0; second < 6; second++) {
+			scene_begin(&s);
+			ts_dir(&s.tree, "x", 0755);
+			ts_dir(&s.tree, "x/e", 0755);
+			ts_file(&s.tree, "x/e/a", 0644, "");
+			ts_dir(&s.tree, "x/e/d", 0755);
+			ts_file(&s.tree, "x/e/d/a", 0644, "");
+			start.entry = ts_get(s.cache, "x/e/d");
+			start.fd = openat(s.tree.fd, "x/e/d", O_PATH | O_CLOEXEC);
+			for (int i = 0; i < 12; i++) {
+				forget_in_one_way(&s, i % 4 ? first : second);
+				AGREE(&s.view, .path = paths[(i + first) % 6], .start = &start);
+				AGREE(&s.view, .path = paths[i % 6], .start = &start);
+			}
+			pathcache_put(s.cache, start.entry);
+			close(start.fd);
+			scene_end(&s);
+		}
+	}
 }
 
 /* ---- failures ---------------------------------------------------------- */
@@ -551,6 +606,36 @@ static void renames_and_subtree_invalidations_come_to_an_end(void)
 	scene_end(&r.s);
 }
 
+/* K15: what lies outside the subtree was not invalidated, and the way there is no retry. */
+static void a_walk_out_of_an_invalidated_subtree_ends(void)
+{
+	static const char *const paths[] = {"d/abs", "d/e/abs2", "d/../f", "d/e/../../f", "d/up",
+	                                    "out/../f", "d/e/../g", "abs3/g"};
+	struct pathcache_entry *dir;
+	struct scene s;
+
+	scene_begin(&s);
+	ts_file(&s.tree, "f", 0644, "");
+	ts_dir(&s.tree, "d", 0755);
+	ts_dir(&s.tree, "d/e", 0755);
+	ts_file(&s.tree, "d/g", 0644, "");
+	ts_symlink(&s.tree, "d/abs", "/f");
+	ts_symlink(&s.tree, "d/e/abs2", "/d/abs");
+	ts_symlink(&s.tree, "d/up", "../f");
+	ts_symlink(&s.tree, "out", "d/e/..");
+	ts_symlink(&s.tree, "abs3", "/d/e/..");
+	dir = ts_get(s.cache, "d");
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+			AGREE(&s.view, .path = paths[i]);
+			AGREE(&s.view, .op = TS_REALPATH, .path = paths[i]);
+		}
+		CHECK_EQ(pathcache_invalidate_subtree(s.cache, dir), 0);
+	}
+	pathcache_put(s.cache, dir);
+	scene_end(&s);
+}
+
 /* ---- aliases ----------------------------------------------------------- */
 
 /* K21: found at its new place before the old one was announced. */
@@ -642,10 +727,12 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_forgotten_negative_is_asked_for_again),
 	TS_CASE(a_deep_walk_under_a_forgetting_storm_finds_its_end),
 	TS_CASE(a_walk_from_a_removed_directory_finds_nothing_of_its_successor),
+	TS_CASE(a_walk_up_from_a_held_directory_outlives_forgetting),
 	TS_CASE(a_failure_at_any_call_leaves_nothing_behind),
 	TS_CASE(a_path_is_never_a_mix_of_two_names),
 	TS_CASE(a_walk_does_not_leave_by_an_ancestor_that_left),
 	TS_CASE(renames_and_subtree_invalidations_come_to_an_end),
+	TS_CASE(a_walk_out_of_an_invalidated_subtree_ends),
 	TS_CASE(a_moved_directory_has_one_parent),
 	TS_CASE(a_cycle_of_parents_is_no_endless_walk),
 	TS_CASE(a_removed_directory_takes_no_new_names),

@@ -338,33 +338,77 @@ static void a_late_fill_stays_with_its_directory(void)
 	app_end(&app);
 }
 
-/* L6: link text that is fetched apart. */
+static void announce_link(struct app *app, bool by_entry)
+{
+	struct pathcache_how how = {.size = sizeof(how), .flags = PATHCACHE_NOFOLLOW};
+	struct pathcache_entry *entry;
+
+	if (!by_entry) {
+		changed(app->cache, "l");
+		return;
+	}
+	REQUIRE(pathcache_get(app->cache, "l", &how, &entry) == 0);
+	CHECK_EQ(pathcache_invalidate_entry(app->cache, entry), 0);
+	pathcache_put(app->cache, entry);
+}
+
+static void check_link(struct app *app, char text, uint64_t ino)
+{
+	char buf[16] = "";
+
+	for (int hot = 0; hot < 2; hot++) {
+		CHECK_EQ(pathcache_readlink(app->cache, "l", NULL, buf, sizeof(buf)), 1);
+		CHECK_EQ(buf[0], text);
+		CHECK_EQ(ts_cache_ino(app->cache, "l"), ino);
+	}
+}
+
+/* L6: link text that is fetched apart, and changes without a new object. */
 static void late_link_text_is_not_kept(void)
 {
-	struct asker asker = {0};
-	struct ts_object *link, *b;
-	struct ts_gate *gate;
-	struct app app;
-	char buf[16];
+	for (int by_entry = 0; by_entry < 2; by_entry++) {
+		struct asker asker = {0};
+		struct ts_object *link, *a, *b;
+		struct ts_gate *gate;
+		struct app app;
 
-	app_begin(&app);
-	ts_ns_add(&app.ns, "a", S_IFREG | 0644, NULL);
-	b = ts_ns_add(&app.ns, "b", S_IFREG | 0644, NULL);
-	link = ts_ns_add(&app.ns, "l", S_IFLNK | 0777, "a");
-	link->late_link = true;
-	gate = ts_gate_close_for(&app.ns, TS_GATE_AFTER, TS_GETLINK, NULL, 1);
-	asker_start(&asker, app.cache, "l");
-	CHECK(ts_gate_wait(&app.ns, gate, 1));
-	link->link[0] = 'b';
-	changed(app.cache, "l");
-	ts_gate_open(&app.ns, gate);
-	CHECK_EQ(asker_finish(&asker), 0);
-	for (int hot = 0; hot < 2; hot++) {
-		CHECK_EQ(pathcache_readlink(app.cache, "l", NULL, buf, sizeof(buf)), 1);
-		CHECK(buf[0] == 'b');
-		CHECK_EQ(ts_cache_ino(app.cache, "l"), b->id);
+		app_begin(&app);
+		a = ts_ns_add(&app.ns, "a", S_IFREG | 0644, NULL);
+		b = ts_ns_add(&app.ns, "b", S_IFREG | 0644, NULL);
+		link = ts_ns_add(&app.ns, "l", S_IFLNK | 0777, "a");
+		link->late_link = true;
+		gate = ts_gate_close_for(&app.ns, TS_GATE_AFTER, TS_GETLINK, NULL, 1);
+		asker_start(&asker, app.cache, "l");
+		CHECK(ts_gate_wait(&app.ns, gate, 1));
+		link->link[0] = 'b';
+		announce_link(&app, by_entry);
+		ts_gate_open(&app.ns, gate);
+		CHECK_EQ(asker_finish(&asker), 0);
+		check_link(&app, 'b', b->id);
+		link->link[0] = 'a';
+		announce_link(&app, by_entry);
+		check_link(&app, 'a', a->id);
+		app_end(&app);
 	}
-	app_end(&app);
+}
+
+/* The same of text that comes with the lookup. */
+static void changed_link_text_is_followed(void)
+{
+	for (int by_entry = 0; by_entry < 2; by_entry++) {
+		struct ts_object *link, *a, *b;
+		struct app app;
+
+		app_begin(&app);
+		a = ts_ns_add(&app.ns, "a", S_IFREG | 0644, NULL);
+		b = ts_ns_add(&app.ns, "b", S_IFREG | 0644, NULL);
+		link = ts_ns_add(&app.ns, "l", S_IFLNK | 0777, "a");
+		check_link(&app, 'a', a->id);
+		link->link[0] = 'b';
+		announce_link(&app, by_entry);
+		check_link(&app, 'b', b->id);
+		app_end(&app);
+	}
 }
 
 /* K23 */
@@ -775,6 +819,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_fill_overtaken_by_an_invalidation_is_not_kept),
 	TS_CASE(a_late_fill_stays_with_its_directory),
 	TS_CASE(late_link_text_is_not_kept),
+	TS_CASE(changed_link_text_is_followed),
 	TS_CASE(a_lookup_after_an_invalidation_asks_again),
 	TS_CASE(a_crowd_asks_the_backend_once),
 	TS_CASE(an_error_is_shared_and_not_kept),

@@ -63,6 +63,8 @@ static void run(const char *name, void (*build)(struct scene *scene), to_state_f
 			snprintf(paths[i], sizeof(paths[i]), "%s/%s",
 			         setting == 4 ? scene.tree.path : "", probes[i].path);
 			flip.probes[i].path = paths[i];
+			if (strstr(paths[i], "..") || probes[i].op == TS_REALPATH)
+				flip.passes_twice |= 1u << i;
 		}
 		snprintf(label, sizeof(label), "%s, %s", name, scene.view.label);
 		flip.name = label;

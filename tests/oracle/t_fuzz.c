@@ -51,7 +51,7 @@ struct fuzz {
 	struct item items[MAX_NODES];
 	unsigned nitems;
 	struct ts_rng rng;
-	char history[HISTORY][400];
+	char history[HISTORY][3 * REL_MAX];
 	unsigned changes, round;
 	uint64_t compared, differences, stale_starts, errors_seen, outside;
 	bool foreign;
@@ -618,8 +618,13 @@ static void report(struct fuzz *fz, const struct ts_view *view, const struct ts_
 	ts_print_answer(stderr, query, "cache", cache);
 	ts_print_answer(stderr, query, "kernel", kernel);
 	fprintf(stderr, "  the last changes, newest first:\n");
-	for (unsigned i = 0; i < HISTORY && i < fz->changes; i++)
-		fprintf(stderr, "    %s\n", fz->history[(fz->changes - 1 - i) % HISTORY]);
+	for (unsigned i = 0; i < HISTORY && i < fz->changes; i++) {
+		const char *text = fz->history[(fz->changes - 1 - i) % HISTORY];
+
+		fprintf(stderr, "    ");
+		ts_print_bytes(stderr, text, strlen(text));
+		fputc('\n', stderr);
+	}
 	if (++fz->differences >= MAX_DIFFERENCES)
 		ts_die(__FILE__, __LINE__, "%u differences are enough", MAX_DIFFERENCES);
 }

@@ -7,6 +7,12 @@
  * between two flips when no flip touched the call, of either when one did. A
  * change and its announcement together are one flip. Never allowed: an answer
  * that belongs to neither.
+ *
+ * Half of the questions are asked with PATHCACHE_CACHED, so that their answers
+ * are hits. A miss walks as the kernel walks, step by step: where a path passes
+ * what is flipped more than once ("m/../n") it may find one state first and
+ * then the other, so such a probe is held to the rule by its hits alone and by
+ * what it answers between flips.
  */
 #ifndef TS_FLIP_H
 #define TS_FLIP_H
@@ -27,7 +33,8 @@ struct ts_flip {
 	/* Run over and over by one more thread; NULL = none. */
 	void (*noise)(void *arg);
 	struct ts_query probes[TS_PROBES]; /* ends with path NULL */
-	bool new_inodes; /* the objects are made anew at each flip */
+	uint32_t passes_twice; /* bit i: probe i does */
+	bool new_inodes;       /* the objects are made anew at each flip */
 };
 
 /* Run for about so many seconds; failures are counted and printed. */

@@ -366,20 +366,25 @@ const char *ts_difference(const struct ts_query *query, const struct ts_answer *
 	return "op";
 }
 
-static void print_bytes(FILE *out, const char *text, size_t len)
+/* Runs of one byte are counted: a long name tells by its length. */
+void ts_print_bytes(FILE *out, const char *text, size_t len)
 {
-	size_t shown = len > 600 ? 600 : len;
-
 	fputc('"', out);
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t i = 0, run; i < len; i += run) {
 		unsigned char c = (unsigned char)text[i];
 
+		for (run = 1; i + run < len && text[i + run] == text[i];)
+			run++;
+		if (run < 16)
+			run = 1;
 		if (isprint(c) && c != '"' && c != '\\')
 			fputc(c, out);
 		else
 			fprintf(out, "\\x%02x", c);
+		if (run > 1)
+			fprintf(out, "{%zu times}", run);
 	}
-	fprintf(out, "\"%s", shown < len ? "..." : "");
+	fputc('"', out);
 }
 
 void ts_print_query(FILE *out, const struct ts_view *view, const struct ts_query *query)
@@ -387,7 +392,7 @@ void ts_print_query(FILE *out, const struct ts_view *view, const struct ts_query
 	static const char *const names[] = {"stat", "lstat", "access", "readlink", "realpath"};
 
 	fprintf(out, "  %s ", names[query->op]);
-	print_bytes(out, query->path, strlen(query->path));
+	ts_print_bytes(out, query->path, strlen(query->path));
 	fprintf(out, " (%zu bytes)", strlen(query->path));
 	if (query->op == TS_ACCESS)
 		fprintf(out, " mode %d", query->amode);
@@ -414,7 +419,7 @@ void ts_print_answer(FILE *out, const struct ts_query *query, const char *who,
 		return;
 	}
 	if (query->op == TS_READLINK || query->op == TS_REALPATH)
-		print_bytes(out, answer->text, answer->len);
+		ts_print_bytes(out, answer->text, answer->len);
 	else if (query->op == TS_ACCESS)
 		fprintf(out, "granted");
 	else

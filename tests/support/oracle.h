@@ -84,6 +84,7 @@ void ts_ask_kernel(const struct ts_view *view, const struct ts_query *query,
 const char *ts_difference(const struct ts_query *query, const struct ts_answer *a,
                           const struct ts_answer *b);
 
+void ts_print_bytes(FILE *out, const char *text, size_t len);
 void ts_print_query(FILE *out, const struct ts_view *view, const struct ts_query *query);
 void ts_print_answer(FILE *out, const struct ts_query *query, const char *who,
                      const struct ts_answer *answer);
