@@ -517,7 +517,8 @@ static int posix_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cook
 		seekdir(d, (long)cookie);
 	for (errno = 0; (e = readdir(d)) != NULL; errno = 0)
 		if (!dot_name(e->d_name) && fn(arg, e->d_name, strlen(e->d_name), e->d_ino,
-		                               DTTOIF(e->d_type), (uint64_t)e->d_off))
+		                               (uint32_t)DTTOIF(e->d_type),
+		                               (uint64_t)e->d_off))
 			break;
 	if (!e)
 		rc = -errno;

@@ -15,6 +15,7 @@
 #include "cred.h"
 #include "store.h"
 
+#define BACKLOG_MIN (64u << 10)
 #define BUCKETS_MIN 1024u /* first arrays of both tables; they double as they fill */
 
 static const struct pathcache_options defaults = {
@@ -135,6 +136,14 @@ static void cache_free(struct pathcache *c)
 	pc_mem_destroy(mem);
 }
 
+/* Retired memory counts in the budget, so a small one allows a small backlog. */
+static uint64_t backlog_of(const struct pathcache_options *o)
+{
+	uint64_t most = o->budget / 8 > BACKLOG_MIN ? o->budget / 8 : BACKLOG_MIN;
+
+	return o->backlog < most ? o->backlog : most;
+}
+
 static struct pathcache *cache_alloc(const struct pathcache_options *o)
 {
 	struct pathcache *c;
@@ -154,7 +163,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->mem = mem;
 	c->mode = (enum rp_mode)o->mode;
 	c->budget = o->budget;
-	c->backlog = o->backlog;
+	c->backlog = backlog_of(o);
 	c->wait_ms = o->wait_ms;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_flights_init(&c->flights);

@@ -128,14 +128,19 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 	return rc;
 }
 
-int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred)
+int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
+                  struct rp_perm *perm, uint32_t *flags)
 {
 	struct pc_asked asked = pc_asked_now(c);
 	struct pc_answer a;
 	int rc = c->backend->getattr(c, dir, cred, &a);
 
 	asked_count(c, rc);
-	return rc ? rc : pc_store_start(c, dir, &a, asked);
+	if (rc)
+		return rc;
+	*perm = (struct rp_perm){ a.attr.mode, a.attr.uid, a.attr.gid };
+	*flags = a.flags;
+	return pc_store_start(c, dir, &a, asked);
 }
 
 int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,

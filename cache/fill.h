@@ -24,8 +24,12 @@ int pc_fill_name(struct pathcache *c, struct rp_node *dir, const char *name, siz
 int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                    struct pc_found *out);
 
-/* A directory's attributes and a binding to start from. -EAGAIN: a change overtook them. */
-int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred);
+/*
+ * A directory's attributes, and a binding to start from. Return: 0; -EAGAIN: a
+ * change overtook them, *perm and *flags are what was answered.
+ */
+int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
+                  struct rp_perm *perm, uint32_t *flags);
 
 /* Attributes into *attr; kept as well where nothing overtook them. */
 int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,

@@ -346,9 +346,11 @@ static int on_miss(struct pc_lookup *lk)
 
 static int on_start(struct pc_lookup *lk)
 {
+	struct rp_perm perm;
+	uint32_t flags;
 	int rc;
 
-	if (pc_start_known(lk->c, lk->base))
+	if (!lk->locked && pc_start_known(lk->c, lk->base))
 		return atomic_load_explicit(&lk->c->tree.subtree_stamp, memory_order_relaxed) ==
 		               lk->w.subtree
 		           ? 0
@@ -356,10 +358,20 @@ static int on_start(struct pc_lookup *lk)
 	if (lk->flags & PATHCACHE_CACHED)
 		return -EAGAIN;
 	lk->asked = true;
-	rc = pc_fill_start(lk->c, lk->base, &lk->cred);
-	if (rc == -EAGAIN)
+	rc = pc_fill_start(lk->c, lk->base, &lk->cred, &perm, &flags);
+	if (rc == -ESTALE)
+		return gone(lk, lk->base);
+	if (rc == -EAGAIN && !lk->locked)
 		return retry(lk);
-	return rc == -ESTALE ? gone(lk, lk->base) : rc;
+	if (rc && rc != -EAGAIN)
+		return rc;
+	if (lk->locked) {
+		/* Changes come faster than answers: this one must do, for this call. */
+		lk->w.trusted.dir = lk->base;
+		lk->w.trusted.perm = perm;
+		lk->w.trusted.flags = flags;
+	}
+	return 0;
 }
 
 static int on_parent(struct pc_lookup *lk)

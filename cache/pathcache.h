@@ -205,7 +205,8 @@ struct pathcache_allocator {
  *   period included. Over it answers are still given, but new ones are not
  *   kept. 0 keeps nothing. Default 256 MiB.
  * backlog: bytes of retired memory at which a thread that changes the cache
- *   waits for a grace period itself. Default 4 MiB.
+ *   waits for a grace period itself; at most an eighth of the budget. Default
+ *   4 MiB.
  * wait_ms: how long a lookup waits for another thread that already asks the
  *   backend the same question, before it asks for itself. Milliseconds;
  *   0 = as long as it takes. Default 0.

@@ -92,42 +92,72 @@ static void node_unhash(struct pathcache *c, struct rp_node *n)
 	atomic_fetch_or_explicit(&n->flags, RP_N_PRIVATE, memory_order_relaxed);
 }
 
-/*
- * The caller killed node. Its loose binding, its hint and, in a private node,
- * its own name go with it. Return: the private node's directory, whose
- * reference is the caller's to put.
- */
-static struct rp_node *node_dead(struct pathcache *c, struct rp_node *n)
+/* The caller killed node, which was in the tables. Its loose binding and its hint go with it. */
+static void node_dead(struct pathcache *c, struct rp_node *n)
 {
 	struct rp_dentry *d = rp_node_name(n);
-	struct rp_node *dir = NULL;
 
 	pc_dirfds_forget(&c->dirfds, n);
-	if (d && d->slot == RP_SLOT_NONE) {
-		dir = d->dir;
-		count_down(&c->nprivate);
-	} else {
-		node_unhash(c, n);
-		if (d)
-			rp_tree_kill(&c->tree, d);
-		/* Children still tell by it where they were last seen. */
-		d = n->nchild ? NULL : rp_tree_take_hint(n);
+	node_unhash(c, n);
+	if (d)
+		rp_tree_kill(&c->tree, d);
+	if (n->nchild) {
+		/* Children still tell by its hint where they were last seen. */
+		c->sweep.needed = true;
+		return;
 	}
+	d = rp_tree_take_hint(n);
 	if (d)
 		dentry_retire(c, d);
-	if (n->nchild == 0)
-		node_retire(c, n);
-	else
-		c->sweep.needed = true;
+	node_retire(c, n);
+}
+
+static void node_free(struct pathcache *c, struct rp_node *n)
+{
+	struct rp_text *text = rp_node_text(n);
+
+	if (n->handle && c->backend->release)
+		c->backend->release(c, n->object_id, n->object_gen, n->handle);
+	if (text)
+		pc_free(c->mem, text, sizeof(*text) + text->len);
+	pc_free(c->mem, n, sizeof(*n));
+}
+
+static void dentry_unmake(struct pathcache *c, struct rp_dentry *d)
+{
+	count_down(&c->ndentries);
+	if (!d->node)
+		count_down(&c->nnegatives);
+	pc_free(c->mem, d, rp_dentry_size(d->len));
+}
+
+/*
+ * The caller killed a private node: no reader can have found it, so it needs no
+ * grace period. Return: its directory, whose reference is the caller's to put.
+ */
+static struct rp_node *private_free(struct pathcache *c, struct rp_node *n, struct rp_dentry *d)
+{
+	struct rp_node *dir = d->dir;
+
+	pc_dirfds_forget(&c->dirfds, n);
+	count_down(&c->nprivate);
+	count_down(&c->nnodes);
+	dentry_unmake(c, d);
+	node_free(c, n);
 	return dir;
 }
 
+/* Context: no lock. */
 static struct rp_node *node_bury(struct pathcache *c, struct rp_node *n)
 {
+	struct rp_dentry *d = rp_node_name(n);
+
+	if (d && d->slot == RP_SLOT_NONE)
+		return private_free(c, n, d);
 	pthread_mutex_lock(&c->lock);
-	n = node_dead(c, n);
+	node_dead(c, n);
 	pthread_mutex_unlock(&c->lock);
-	return n;
+	return NULL;
 }
 
 void pc_node_put(struct pathcache *c, struct rp_node *n)
@@ -305,14 +335,6 @@ static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, c
 	if (!node)
 		count_up(&c->nnegatives);
 	return d;
-}
-
-static void dentry_unmake(struct pathcache *c, struct rp_dentry *d)
-{
-	count_down(&c->ndentries);
-	if (!d->node)
-		count_down(&c->nnegatives);
-	pc_free(c->mem, d, rp_dentry_size(d->len));
 }
 
 /* Publish d, made and not yet seen; the node may be held and nameless. */
@@ -750,17 +772,6 @@ uint32_t pc_sweep(struct pathcache *c, uint32_t n)
 	if (s->bucket > b->mask)
 		s->running = false;
 	return seen;
-}
-
-static void node_free(struct pathcache *c, struct rp_node *n)
-{
-	struct rp_text *text = rp_node_text(n);
-
-	if (n->handle && c->backend->release)
-		c->backend->release(c, n->object_id, n->object_gen, n->handle);
-	if (text)
-		pc_free(c->mem, text, sizeof(*text) + text->len);
-	pc_free(c->mem, n, sizeof(*n));
 }
 
 static void retired_free(struct pathcache *c, struct pc_retired *r)

@@ -23,6 +23,7 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 	w->in_text = false;
 	w->perm_ok = false;
 	w->inject = NULL;
+	w->trusted.dir = NULL;
 }
 
 bool rp_walk_valid_slow(const struct rp_walk *w)
@@ -118,6 +119,17 @@ ALWAYS_INLINE bool start_fresh(const struct rp_walk *w, const struct rp_node *di
 	return d->id > atomic_load_explicit(&w->tree->loose_stamp, memory_order_relaxed);
 }
 
+static enum rp_status enter_trusted(struct rp_walk *w, enum rp_mode mode)
+{
+	w->gen = atomic_load_explicit(&w->tree->stamp, memory_order_relaxed);
+	w->cur_flags = RP_D_DIR | (w->trusted.flags & RP_N_KERNEL ? RP_D_KERNEL : 0);
+	step_add(w, RP_SLOT_NONE, 0);
+	if (counts_all(mode) && !step_get(w, w->trusted.dir, mode))
+		return RP_RETRY;
+	w->entered = true;
+	return RP_OK;
+}
+
 /* cur becomes a directory not reached by its name: a start, a root, a parent. */
 ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum rp_mode mode)
 {
@@ -128,6 +140,8 @@ ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum 
 	w->perm_ok = false;
 	if (!rp_node_is_dir(dir))
 		return fail(w, -ENOTDIR);
+	if (dir == w->trusted.dir)
+		return enter_trusted(w, mode);
 	d = rp_node_name(dir);
 	if (!d)
 		return RP_STALE_START;
@@ -151,6 +165,7 @@ ALWAYS_INLINE enum rp_status may_search(struct rp_walk *w)
 {
 	struct rp_perm perm;
 	uint32_t nf;
+	bool trusted;
 
 	if (w->cur_flags & RP_D_SEARCH_ALL)
 		return RP_OK;
@@ -158,14 +173,15 @@ ALWAYS_INLINE enum rp_status may_search(struct rp_walk *w)
 		return RP_KERNEL;
 	if (w->perm_ok || (w->flags & RP_W_TRUSTED))
 		return RP_OK;
-	nf = rp_node_flags(w->cur);
+	trusted = w->cur == w->trusted.dir;
+	nf = trusted ? w->trusted.flags : rp_node_flags(w->cur);
 	if (nf & RP_N_ASK)
 		return RP_NEED_PERM;
 	if (w->cred->caps & (RP_CAP_DAC_OVERRIDE | RP_CAP_DAC_READ_SEARCH))
 		return RP_OK;
 	if (nf & RP_N_ACL)
 		return RP_NEED_PERM;
-	perm = rp_node_perm(w->cur);
+	perm = trusted ? w->trusted.perm : rp_node_perm(w->cur);
 	return rp_perm_allows(&perm, w->cred, X_OK) ? RP_OK : fail(w, -EACCES);
 }
 

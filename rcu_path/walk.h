@@ -102,6 +102,15 @@ struct rp_walk {
 	const char *name;     /* RP_OK: node is this name in cur; RP_MISS: of the name at p */
 	size_t len;           /* of name; 0: node is cur itself */
 	int err;              /* RP_ERR: negative errno */
+	/*
+	 * Answer of the caller to RP_STALE_START that a change overtook: dir is
+	 * entered by these, good for this call, and all below it taken as stale.
+	 */
+	struct {
+		struct rp_node *dir;
+		struct rp_perm perm;
+		uint32_t flags; /* RP_N_* */
+	} trusted;
 	/* Answer of the caller to RP_MISS or RP_NEED_PARENT, taken instead of looking. */
 	struct rp_node *inject;
 	uint64_t inject_id;

@@ -188,8 +188,8 @@ static void a_reused_inode_number_is_a_new_object(void)
 		reused += before.ino == after.ino;
 		/* Without a birth time or a tick between them nothing tells them apart. */
 		if (before.mask & PATHCACHE_ATTR_BTIME && after.mask & PATHCACHE_ATTR_BTIME &&
-		    (before.btime_sec != after.btime_sec ||
-		     before.btime_nsec != after.btime_nsec || before.ino != after.ino)) {
+		    (before.btime_sec != after.btime_sec || before.btime_nsec != after.btime_nsec ||
+		     before.ino != after.ino)) {
 			CHECK(pathcache_entry_id(old) != pathcache_entry_id(new));
 			rc = pathcache_entry_stat(s.cache, old, &before);
 			CHECK(rc == -ESTALE || (rc == 0 && before.size == 3));
@@ -250,9 +250,10 @@ static void an_announced_change_in_the_same_tick_is_seen(void)
 /* C16: the cache keeps times and does not order by them. */
 static void times_far_off_are_kept_exactly(void)
 {
-	static const struct timespec times[] = {
-		{.tv_sec = -1000000000, .tv_nsec = 1}, {.tv_sec = 0, .tv_nsec = 0},
-		{.tv_sec = 4102444800, .tv_nsec = 999999999}, {.tv_sec = 1, .tv_nsec = 1}};
+	static const struct timespec times[] = {{.tv_sec = -1000000000, .tv_nsec = 1},
+	                                        {.tv_sec = 0, .tv_nsec = 0},
+	                                        {.tv_sec = 4102444800, .tv_nsec = 999999999},
+	                                        {.tv_sec = 1, .tv_nsec = 1}};
 	struct scene s;
 
 	scene_begin(&s);

@@ -79,9 +79,11 @@ static void a_file_is_not_written_through_a_trailing_slash(void)
 /* D6, D7 */
 static void dots_are_walked_and_never_folded(void)
 {
-	static const char *const paths[] = {
-		"link/../n", "link/..", "b/..c/..", "b/..c/../x", "./b//c/x", "b/./c/x", "b/c/./../x",
-		"link/../../n", "missing/../n", "n/../n", "b/..c", "link/./..//d/../n", ".//./b/c"};
+	static const char *const paths[] = {"link/../n",  "link/..",      "b/..c/..",
+	                                    "b/..c/../x", "./b//c/x",     "b/./c/x",
+	                                    "b/c/./../x", "link/../../n", "missing/../n",
+	                                    "n/../n",     "b/..c",        "link/./..//d/../n",
+	                                    ".//./b/c"};
 	struct scene s;
 
 	scene_begin(&s);
@@ -151,8 +153,9 @@ static void links_from_memory_count_as_any_other(void)
 /* D16 */
 static void names_are_bytes(void)
 {
-	static const char *const names[] = {"\xff", "\xfe", "\xc3\xa9", "e\xcc\x81", "\x01", "\x7f",
-	                                    " ", "A", "a", "\xff\xff", "*", "\\", "a\\b"};
+	static const char *const names[] = {"\xff", "\xfe", "\xc3\xa9", "e\xcc\x81", "\x01",
+	                                    "\x7f", " ",    "A",        "a",         "\xff\xff",
+	                                    "*",    "\\",   "a\\b"};
 	enum { N = sizeof(names) / sizeof(names[0]) };
 	struct scene s;
 

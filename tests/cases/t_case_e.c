@@ -10,7 +10,7 @@
 #include "scene.h"
 
 static const struct ts_cred alice = {.uid = 1000, .gid = 1000},
-                            bob = {.uid = 1001, .gid = 1001, .ngroups = 1, .groups = {5000}};
+			    bob = {.uid = 1001, .gid = 1001, .ngroups = 1, .groups = {5000}};
 
 /* E1, on a backend, so that it needs no privilege. */
 static void a_directory_closed_meanwhile_is_closed_for_all(void)
@@ -78,7 +78,7 @@ static void a_hit_checks_the_file_for_each_caller(void)
 {
 	struct pathcache_cred pa = ts_to_cred(&alice), pb = ts_to_cred(&bob);
 	struct pathcache_how how_a = {.size = sizeof(how_a), .cred = &pa},
-	                     how_b = {.size = sizeof(how_b), .cred = &pb};
+			     how_b = {.size = sizeof(how_b), .cred = &pb};
 	struct ts_object *file;
 	struct app app;
 
@@ -109,7 +109,8 @@ static void an_answer_for_one_caller_is_not_told_to_another(void)
 	struct app app;
 
 	for (int order = 0; order < 2; order++) {
-		const struct ts_cred *first = order ? &bob : &alice, *second = order ? &alice : &bob;
+		const struct ts_cred *first = order ? &bob : &alice,
+				     *second = order ? &alice : &bob;
 
 		app_begin(&app);
 		ts_ns_add(&app.ns, "d", S_IFDIR | 0755, NULL);

@@ -86,14 +86,20 @@ static void mount_or_not(void *arg, unsigned state)
 static void what_is_there_mounted_or_not_is_never_absent(void)
 {
 	struct mounts m;
-	struct ts_flip flip = {
-		.name = "mount and unmount", .view = &m.s.view, .arg = &m, .to_state = mount_or_not,
-		.passes_twice = 0x66,
-		.probes = {{.path = "d/x"}, {.path = "d/sub/../x"}, {.path = "d/../f"},
-		           {.path = "q/e/../f"}, {.path = "q/e/x"}, {.path = "d/sub/../../f"},
-		           {.op = TS_REALPATH, .path = "d/sub"},
-		           {.op = TS_REALPATH, .path = "q/e/sub"},
-		           {.path = "d/x", .flags = PATHCACHE_NO_XDEV}}};
+	struct ts_flip flip = {.name = "mount and unmount",
+	                       .view = &m.s.view,
+	                       .arg = &m,
+	                       .to_state = mount_or_not,
+	                       .passes_twice = 0x66,
+	                       .probes = {{.path = "d/x"},
+	                                  {.path = "d/sub/../x"},
+	                                  {.path = "d/../f"},
+	                                  {.path = "q/e/../f"},
+	                                  {.path = "q/e/x"},
+	                                  {.path = "d/sub/../../f"},
+	                                  {.op = TS_REALPATH, .path = "d/sub"},
+	                                  {.op = TS_REALPATH, .path = "q/e/sub"},
+	                                  {.path = "d/x", .flags = PATHCACHE_NO_XDEV}}};
 
 	if (!mounts_begin(&m))
 		return;
@@ -119,11 +125,16 @@ static void stay(void *arg, unsigned state)
 static void mounts_elsewhere_do_not_uncover_a_directory(void)
 {
 	struct mounts m;
-	struct ts_flip flip = {
-		.name = "mounts elsewhere", .view = &m.s.view, .arg = &m, .to_state = stay,
-		.noise = churn_elsewhere,
-		.probes = {{.path = "d/x"}, {.path = "d/../f"}, {.path = "d/sub/.."},
-		           {.path = "q/e/.."}, {.op = TS_REALPATH, .path = "d/sub"}}};
+	struct ts_flip flip = {.name = "mounts elsewhere",
+	                       .view = &m.s.view,
+	                       .arg = &m,
+	                       .to_state = stay,
+	                       .noise = churn_elsewhere,
+	                       .probes = {{.path = "d/x"},
+	                                  {.path = "d/../f"},
+	                                  {.path = "d/sub/.."},
+	                                  {.path = "q/e/.."},
+	                                  {.op = TS_REALPATH, .path = "d/sub"}}};
 
 	if (!mounts_begin(&m))
 		return;
@@ -150,12 +161,18 @@ static void mount_here_or_there(void *arg, unsigned state)
 static void dotdot_of_a_moved_mount_is_where_the_walk_came_in(void)
 {
 	struct mounts m;
-	struct ts_flip flip = {
-		.name = "moved mount", .view = &m.s.view, .arg = &m, .to_state = mount_here_or_there,
-		.passes_twice = 0x73,
-		.probes = {{.path = "d/m/../x"}, {.path = "q/m/../f"}, {.path = "d/m/y"},
-		           {.path = "q/m/y"}, {.path = "d/m/.."}, {.path = "q/m/.."},
-		           {.op = TS_REALPATH, .path = "q/m"}}};
+	struct ts_flip flip = {.name = "moved mount",
+	                       .view = &m.s.view,
+	                       .arg = &m,
+	                       .to_state = mount_here_or_there,
+	                       .passes_twice = 0x73,
+	                       .probes = {{.path = "d/m/../x"},
+	                                  {.path = "q/m/../f"},
+	                                  {.path = "d/m/y"},
+	                                  {.path = "q/m/y"},
+	                                  {.path = "d/m/.."},
+	                                  {.path = "q/m/.."},
+	                                  {.op = TS_REALPATH, .path = "q/m"}}};
 
 	if (!mounts_begin(&m))
 		return;
@@ -232,12 +249,15 @@ static void a_deep_walk_under_a_forgetting_storm_finds_its_end(void)
 	struct pathcache_options opt;
 	struct scene s;
 	struct ts_flip flip = {
-		.name = "forgetting storm, small budget", .view = &s.view, .arg = &s,
-		.to_state = stay, .noise = forget_all,
+		.name = "forgetting storm, small budget",
+		.view = &s.view,
+		.arg = &s,
+		.to_state = stay,
+		.noise = forget_all,
 		.probes = {{.path = "d0/d1/d2/d3/d4/d5/d6/d7/d8/d9/end"},
-		           {.path = "d0/d1/d2/d3/d4/d5/d6/d7/d8/d9/absent"},
-		           {.path = "d0/d1/d2/../../d1/d2/d3/d4/../../d3/d4/d5"},
-		           {.op = TS_REALPATH, .path = "d0/d1/d2/d3/d4/d5/d6/d7/d8/d9/end"}}};
+	                   {.path = "d0/d1/d2/d3/d4/d5/d6/d7/d8/d9/absent"},
+	                   {.path = "d0/d1/d2/../../d1/d2/d3/d4/../../d3/d4/d5"},
+	                   {.op = TS_REALPATH, .path = "d0/d1/d2/d3/d4/d5/d6/d7/d8/d9/end"}}};
 	char path[64] = "d0";
 
 	pathcache_options_init(&opt);
@@ -351,8 +371,8 @@ static void a_walk_up_from_a_held_directory_outlives_forgetting(void)
 
 static void ask_all(struct app *app)
 {
-	static const char *const paths[] = {"a/b/c/f", "a/l/f", "late/f", "a/b/../b/c", "a/absent",
-	                                    "acc/f"};
+	static const char *const paths[] = {"a/b/c/f",    "a/l/f",    "late/f",
+	                                    "a/b/../b/c", "a/absent", "acc/f"};
 	struct pathcache_entry *entry;
 	char buf[256];
 	int rc;
@@ -427,9 +447,8 @@ static void read_paths(void *arg)
 		ssize_t n = pathcache_entry_path(r->s.cache, r->entry, large, sizeof(large));
 
 		if (n >= 0)
-			CHECK((size_t)n == strlen(large) &&
-			      (strcmp(large + 1, r->names[0]) == 0 ||
-			       strcmp(large + 1, r->names[1]) == 0));
+			CHECK((size_t)n == strlen(large) && (strcmp(large + 1, r->names[0]) == 0 ||
+			                                     strcmp(large + 1, r->names[1]) == 0));
 		else
 			CHECK_EQ(n, -ENOENT);
 		n = pathcache_entry_path(r->s.cache, r->entry, small, sizeof(small));
@@ -480,14 +499,15 @@ struct escape {
 
 static void try_to_leave(void *arg)
 {
-	static const char *const paths[] = {"..", "../..", "../../..", "../../secret",
-	                                    "../../../secret", "../../../../secret", "up/secret"};
+	static const char *const paths[] = {"..",           "../..",           "../../..",
+	                                    "../../secret", "../../../secret", "../../../../secret",
+	                                    "up/secret"};
 	static const uint64_t flags[] = {0, PATHCACHE_BENEATH, PATHCACHE_IN_ROOT};
 	struct escape *e = arg;
 
 	for (unsigned i = 0; !atomic_load(&e->stop); i++) {
-		struct pathcache_how how = {.size = sizeof(how), .start = e->start,
-		                            .flags = flags[i % 3]};
+		struct pathcache_how how = {
+			.size = sizeof(how), .start = e->start, .flags = flags[i % 3]};
 		struct pathcache_attr attr;
 		int rc = pathcache_stat(e->view.cache, paths[i / 3 % 7], &how, &attr);
 
@@ -609,8 +629,8 @@ static void renames_and_subtree_invalidations_come_to_an_end(void)
 /* K15: what lies outside the subtree was not invalidated, and the way there is no retry. */
 static void a_walk_out_of_an_invalidated_subtree_ends(void)
 {
-	static const char *const paths[] = {"d/abs", "d/e/abs2", "d/../f", "d/e/../../f", "d/up",
-	                                    "out/../f", "d/e/../g", "abs3/g"};
+	static const char *const paths[] = {"d/abs", "d/e/abs2", "d/../f",   "d/e/../../f",
+	                                    "d/up",  "out/../f", "d/e/../g", "abs3/g"};
 	struct pathcache_entry *dir;
 	struct scene s;
 

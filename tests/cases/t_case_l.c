@@ -72,7 +72,8 @@ static void an_invalidation_does_not_wait_for_a_fill(void)
 		ts_ns_add(&app.ns, "d/f", S_IFREG | 0644, NULL);
 		w.app = &app;
 		w.dir = ts_get(app.cache, "d");
-		gate = ts_gate_close(&app.ns, when ? TS_GATE_AFTER : TS_GATE_BEFORE, TS_LOOKUP, "f");
+		gate = ts_gate_close(&app.ns, when ? TS_GATE_AFTER : TS_GATE_BEFORE, TS_LOOKUP,
+		                     "f");
 		asker_start(&asker, app.cache, "d/f");
 		CHECK(ts_gate_wait(&app.ns, gate, 1));
 		ts_thread_start(&w.thread, every_invalidation, &w);

@@ -61,13 +61,13 @@ struct fuzz {
 static char long_name[256], longer_name[257];
 
 static const char *const names[] = {
-	"a", "b", "c", "d", "e", "link", "f.txt", "..a", "...", "\xff\xfe", "a\\b", " ",
-	long_name, "x",
+	"a",   "b",   "c",        "d",    "e", "link",    "f.txt",
+	"..a", "...", "\xff\xfe", "a\\b", " ", long_name, "x",
 };
 #define NNAMES ((unsigned)(sizeof(names) / sizeof(names[0])))
 
-static const uint32_t modes[] = {0755, 0755, 0755, 0755, 0777, 0777, 0711, 0711,
-                                 0700, 0000, 0644, 0600, 0444, 0750, 0070, 0007,
+static const uint32_t modes[] = {0755,  0755,  0755, 0755, 0777, 0777, 0711, 0711,
+                                 0700,  0000,  0644, 0600, 0444, 0750, 0070, 0007,
                                  02755, 04711, 0311, 0755, 0751, 0775};
 #define NMODES ((unsigned)(sizeof(modes) / sizeof(modes[0])))
 
@@ -145,8 +145,8 @@ static void join(char *out, size_t size, const char *dir, const char *name)
 static void to_view_path(const struct fuzz *fz, const struct ts_view *view, const char *rel,
                          char *out, size_t size)
 {
-	snprintf(out, size, "%s%s%s", view->whole ? fz->tree.path : "", rel[0] || !view->whole ? "/" : "",
-	         rel);
+	snprintf(out, size, "%s%s%s", view->whole ? fz->tree.path : "",
+	         rel[0] || !view->whole ? "/" : "", rel);
 }
 
 static struct pathcache_entry *hold(const struct ts_view *view, const char *path, uint64_t flags)
@@ -300,8 +300,11 @@ static void change_create(struct fuzz *fz)
 	}
 	if (fd >= 0)
 		close(fd);
-	note(fz, "%s %s%s%s: %d", kind == 0 ? "create" : kind == 1 ? "mkdir" : "symlink", path,
-	     kind == 2 ? " -> " : "", kind == 2 ? text : "", rc < 0 ? errno : 0);
+	note(fz, "%s %s%s%s: %d",
+	     kind == 0   ? "create"
+	     : kind == 1 ? "mkdir"
+	                 : "symlink",
+	     path, kind == 2 ? " -> " : "", kind == 2 ? text : "", rc < 0 ? errno : 0);
 	if (rc >= 0)
 		announce_name(fz, path);
 }
@@ -410,8 +413,9 @@ static int change_attr(struct fuzz *fz, const struct item *item, unsigned kind)
 
 	switch (kind) {
 	case 0:
-		return S_ISLNK(item->mode) ? -1 : fchmodat(fz->tree.fd, item->path,
-		                                           modes[ts_below(&fz->rng, NMODES)], 0);
+		return S_ISLNK(item->mode) ? -1
+		                           : fchmodat(fz->tree.fd, item->path,
+		                                      modes[ts_below(&fz->rng, NMODES)], 0);
 	case 1:
 		return fchownat(fz->tree.fd, item->path, ids[ts_below(&fz->rng, 5)],
 		                ids[ts_below(&fz->rng, 5)], AT_SYMLINK_NOFOLLOW);
@@ -569,8 +573,8 @@ static const char *some_below(struct fuzz *fz, const char *base)
 	for (int tries = 0; tries < 20; tries++) {
 		const struct item *item = some_item(fz);
 
-		if (item && (!len || (strncmp(item->path, base, len) == 0 &&
-		                      item->path[len] == '/')))
+		if (item &&
+		    (!len || (strncmp(item->path, base, len) == 0 && item->path[len] == '/')))
 			return item->path + len + (len != 0);
 	}
 	return "";
@@ -718,9 +722,9 @@ static const char *below_tree(const struct fuzz *fz, const char *path)
 static void question(struct fuzz *fz)
 {
 	char rel[PATH_MAX], path[2 * PATH_MAX];
-	static const enum ts_op ops[] = {TS_STAT, TS_STAT, TS_STAT, TS_LSTAT, TS_LSTAT,
-	                                 TS_ACCESS, TS_ACCESS, TS_REALPATH, TS_REALPATH,
-	                                 TS_READLINK};
+	static const enum ts_op ops[] = {TS_STAT,     TS_STAT,    TS_STAT,   TS_LSTAT,
+	                                 TS_LSTAT,    TS_ACCESS,  TS_ACCESS, TS_REALPATH,
+	                                 TS_REALPATH, TS_READLINK};
 	struct ts_query query = {.op = ops[ts_below(&fz->rng, 10)],
 	                         .amode = (int)ts_below(&fz->rng, 8),
 	                         .flags = question_flags(fz)};
@@ -762,15 +766,14 @@ static void question_held(struct fuzz *fz)
 
 	for (unsigned v = 0; v < fz->nviews; v++) {
 		struct held *held = &fz->held[v][ts_below(&fz->rng, HELD)];
-		struct ts_query here = {.path = ".", .flags = PATHCACHE_BENEATH,
-		                        .start = &held->start};
+		struct ts_query here = {
+			.path = ".", .flags = PATHCACHE_BENEATH, .start = &held->start};
 		int rc = pathcache_entry_stat(fz->views[v].cache, held->start.entry, &cache.attr);
 
 		cache.err = -rc;
 		ts_ask_kernel(&fz->views[v], &here, &kernel);
 		fz->compared++;
-		if (ts_difference(&query, &cache, &kernel) &&
-		    !(rc == -ESTALE && held_moved(held)))
+		if (ts_difference(&query, &cache, &kernel) && !(rc == -ESTALE && held_moved(held)))
 			report(fz, &fz->views[v], &here, "entry_stat", &cache, &kernel);
 	}
 }
@@ -836,8 +839,7 @@ static void finish(struct fuzz *fz)
 	       fz->round, fz->changes, (unsigned long long)fz->compared,
 	       (unsigned long long)fz->errors_seen, (unsigned long long)fz->differences,
 	       (unsigned long long)fz->stale_starts, (unsigned long long)fz->outside,
-	       (unsigned long long)hits,
-	       (unsigned long long)lookups);
+	       (unsigned long long)hits, (unsigned long long)lookups);
 	CHECK(hits > lookups / 4);
 	CHECK(fz->errors_seen > fz->compared / 20 && fz->errors_seen < fz->compared);
 }

@@ -244,10 +244,10 @@ static void generate(const char *before, const char *unit, size_t times, const c
 static void generate_long(void)
 {
 	static const struct row dot = {NULL, 0, 0, ".", "."}, file = {NULL, 0, 0, "f", "f"},
-	                        noent = {NULL, ENOENT, ENOENT, NULL, NULL},
-	                        notdir = {NULL, ENOTDIR, ENOTDIR, NULL, NULL},
-	                        loop = {NULL, ELOOP, ELOOP, NULL, NULL},
-	                        toolong = {NULL, ENAMETOOLONG, ENAMETOOLONG, NULL, NULL};
+				noent = {NULL, ENOENT, ENOENT, NULL, NULL},
+				notdir = {NULL, ENOTDIR, ENOTDIR, NULL, NULL},
+				loop = {NULL, ELOOP, ELOOP, NULL, NULL},
+				toolong = {NULL, ENAMETOOLONG, ENAMETOOLONG, NULL, NULL};
 
 	generate("", "n", 255, "", noent);
 	generate("", "n", 256, "", toolong);
@@ -438,11 +438,13 @@ static void a_foreign_caller_is_told_what_the_table_says(void)
 
 static void capabilities_count_as_the_kernel_counts_them(void)
 {
-	static const struct ts_cred search = {.uid = 65534, .gid = 65534,
+	static const struct ts_cred search = {.uid = 65534,
+	                                      .gid = 65534,
 	                                      .caps = PATHCACHE_CAP_DAC_READ_SEARCH},
-	                            over = {.uid = 65534, .gid = 65534,
+				    over = {.uid = 65534,
+	                                    .gid = 65534,
 	                                    .caps = PATHCACHE_CAP_DAC_OVERRIDE},
-	                            bare_root = {.uid = 0, .gid = 0};
+				    bare_root = {.uid = 0, .gid = 0};
 	const struct ts_cred *const creds[] = {&search, &over, &bare_root, &ts_nobody};
 	struct ts_view view = {0};
 
@@ -462,9 +464,8 @@ static void capabilities_count_as_the_kernel_counts_them(void)
 static void check_flags(const struct ts_view *view, const struct ts_start *start)
 {
 	for (size_t i = 0; i < sizeof(flag_rows) / sizeof(flag_rows[0]); i++) {
-		struct ts_query query = {.path = flag_rows[i].path,
-		                         .flags = flag_rows[i].flags,
-		                         .start = start};
+		struct ts_query query = {
+			.path = flag_rows[i].path, .flags = flag_rows[i].flags, .start = start};
 		struct row row = {.stat = flag_rows[i].stat};
 
 		for (int round = 0; round < 2; round++) {
@@ -498,10 +499,14 @@ static void flags_equal_openat2(void)
 /* Every row under every set of flags, from a directory below the root too. */
 static void flags_equal_openat2_on_every_row(void)
 {
-	static const uint64_t sets[] = {
-		PATHCACHE_BENEATH, PATHCACHE_IN_ROOT, PATHCACHE_NO_SYMLINKS, PATHCACHE_NO_XDEV,
-		PATHCACHE_DIRECTORY, PATHCACHE_BENEATH | PATHCACHE_NO_SYMLINKS,
-		PATHCACHE_IN_ROOT | PATHCACHE_NOFOLLOW, PATHCACHE_BENEATH | PATHCACHE_NOFOLLOW};
+	static const uint64_t sets[] = {PATHCACHE_BENEATH,
+	                                PATHCACHE_IN_ROOT,
+	                                PATHCACHE_NO_SYMLINKS,
+	                                PATHCACHE_NO_XDEV,
+	                                PATHCACHE_DIRECTORY,
+	                                PATHCACHE_BENEATH | PATHCACHE_NO_SYMLINKS,
+	                                PATHCACHE_IN_ROOT | PATHCACHE_NOFOLLOW,
+	                                PATHCACHE_BENEATH | PATHCACHE_NOFOLLOW};
 	struct ts_view view = {0};
 	struct ts_start start;
 
@@ -516,7 +521,8 @@ static void flags_equal_openat2_on_every_row(void)
 				AGREE(&view, .path = rows[i].path, .flags = sets[s]);
 				if (!(sets[s] & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT)))
 					continue;
-				AGREE(&view, .path = rows[i].path, .flags = sets[s], .start = &start);
+				AGREE(&view, .path = rows[i].path, .flags = sets[s],
+				      .start = &start);
 				AGREE(&view, .path = up, .flags = sets[s], .start = &start);
 			}
 		}
@@ -676,8 +682,9 @@ static void attributes_convert_to_struct_stat(void)
 /* The fifo would block, and a dead link must not. */
 static void open_fd_equals_open(void)
 {
-	static const int flags[] = {O_RDONLY, O_WRONLY, O_PATH, O_RDONLY | O_DIRECTORY,
-	                            O_RDONLY | O_NOFOLLOW, O_PATH | O_NOFOLLOW};
+	static const int flags[] = {
+		O_RDONLY,           O_WRONLY, O_PATH, O_RDONLY | O_DIRECTORY, O_RDONLY | O_NOFOLLOW,
+		O_PATH | O_NOFOLLOW};
 	struct ts_view view = {0};
 
 	ts_view_open(&view, tree.path, NULL);
@@ -695,7 +702,8 @@ static void open_fd_equals_open(void)
 			if ((got < 0 ? -got : 0) != err)
 				ts_fail(__FILE__, __LINE__, "open_fd(%s, %#o) is %d, not %d",
 				        rows[i].path, flags[f / 2], got < 0 ? -got : 0, err);
-			if (got >= 0 && want >= 0 && fstat(got, &a) == 0 && fstat((int)want, &b) == 0)
+			if (got >= 0 && want >= 0 && fstat(got, &a) == 0 &&
+			    fstat((int)want, &b) == 0)
 				CHECK(a.st_ino == b.st_ino && a.st_dev == b.st_dev);
 			if (got >= 0) {
 				CHECK(fcntl(got, F_GETFD) & FD_CLOEXEC);
@@ -927,7 +935,9 @@ static void a_listing_has_every_name_once(void)
 
 static void own_credentials(void *arg)
 {
-	static const struct ts_cred other = {.uid = 1234, .gid = 77, .ngroups = 2,
+	static const struct ts_cred other = {.uid = 1234,
+	                                     .gid = 77,
+	                                     .ngroups = 2,
 	                                     .groups = {5, 9},
 	                                     .caps = PATHCACHE_CAP_DAC_READ_SEARCH};
 	struct pathcache_cred cred = {.size = sizeof(cred)};

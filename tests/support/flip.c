@@ -111,8 +111,7 @@ static void expect(struct run *run)
 		REQUIRE(run->want[state]);
 		run->flip->to_state(run->flip->arg, state);
 		for (unsigned i = 0; i < run->nprobes; i++)
-			ts_ask_kernel(run->flip->view, &run->flip->probes[i],
-			              &run->want[state][i]);
+			ts_ask_kernel(run->flip->view, &run->flip->probes[i], &run->want[state][i]);
 	}
 	run->flip->to_state(run->flip->arg, 0);
 }

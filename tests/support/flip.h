@@ -33,8 +33,8 @@ struct ts_flip {
 	/* Run over and over by one more thread; NULL = none. */
 	void (*noise)(void *arg);
 	struct ts_query probes[TS_PROBES]; /* ends with path NULL */
-	uint32_t passes_twice; /* bit i: probe i does */
-	bool new_inodes;       /* the objects are made anew at each flip */
+	uint32_t passes_twice;             /* bit i: probe i does */
+	bool new_inodes;                   /* the objects are made anew at each flip */
 };
 
 /* Run for about so many seconds; failures are counted and printed. */

@@ -322,8 +322,8 @@ static int ns_readdir(void *ctx, const struct pathcache_object *dir, uint64_t co
 	uint64_t at = 0;
 
 	for (struct ts_child *child = object->children; rc == 0 && child; child = child->next)
-		if (at++ >= cookie && emit(arg, child->name, strlen(child->name),
-		                           child->object->id, child->object->mode & S_IFMT, at))
+		if (at++ >= cookie && emit(arg, child->name, strlen(child->name), child->object->id,
+		                           child->object->mode & S_IFMT, at))
 			break;
 	call_end(ns, TS_LIST, "");
 	return rc;

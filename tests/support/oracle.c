@@ -219,8 +219,7 @@ static uint64_t resolve_flags(const struct ts_view *view, const struct ts_query 
 /* EAGAIN tells of a rename or a mount anywhere on the system meanwhile. */
 static int kernel_open(const struct ts_view *view, const struct ts_query *query)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-	                       .resolve = resolve_flags(view, query)};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve_flags(view, query)};
 	int base = query->start ? query->start->fd : view->fd;
 	long fd;
 
@@ -399,13 +398,12 @@ void ts_print_query(FILE *out, const struct ts_view *view, const struct ts_query
 	if (query->flags)
 		fprintf(out, " flags %#llx", (unsigned long long)query->flags);
 	if (query->cred) {
-		fprintf(out, " as uid %u gid %u caps %u groups", query->cred->uid,
-		        query->cred->gid, query->cred->caps);
+		fprintf(out, " as uid %u gid %u caps %u groups", query->cred->uid, query->cred->gid,
+		        query->cred->caps);
 		for (uint32_t i = 0; i < query->cred->ngroups; i++)
 			fprintf(out, " %u", query->cred->groups[i]);
 	}
-	fprintf(out, "%s, cache: %s\n", query->start ? " from a held directory" : "",
-	        view->label);
+	fprintf(out, "%s, cache: %s\n", query->start ? " from a held directory" : "", view->label);
 }
 
 void ts_print_answer(FILE *out, const struct ts_query *query, const char *who,
@@ -435,8 +433,7 @@ void ts_print_answer(FILE *out, const struct ts_query *query, const char *who,
 	fputc('\n', out);
 }
 
-bool ts_agree(const char *file, int line, const struct ts_view *view,
-              const struct ts_query *query)
+bool ts_agree(const char *file, int line, const struct ts_view *view, const struct ts_query *query)
 {
 	static __thread struct ts_answer cache, kernel;
 	const char *what;

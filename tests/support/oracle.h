@@ -93,10 +93,8 @@ void ts_print_answer(FILE *out, const struct ts_query *query, const char *who,
  * Ask both and compare; print what differs and count it as a failed check.
  * Return: whether they agree.
  */
-bool ts_agree(const char *file, int line, const struct ts_view *view,
-              const struct ts_query *query);
-#define AGREE(view, ...) \
-	ts_agree(__FILE__, __LINE__, view, &(struct ts_query){__VA_ARGS__})
+bool ts_agree(const char *file, int line, const struct ts_view *view, const struct ts_query *query);
+#define AGREE(view, ...) ts_agree(__FILE__, __LINE__, view, &(struct ts_query){__VA_ARGS__})
 
 /* ---- short forms ------------------------------------------------------- */
 
