@@ -216,7 +216,11 @@ static uint64_t resolve_flags(const struct ts_view *view, const struct ts_query 
 	return resolve;
 }
 
-/* EAGAIN tells of a rename or a mount anywhere on the system meanwhile. */
+/*
+ * EAGAIN tells of a rename or a mount anywhere on the system meanwhile. When
+ * another program's change makes the kernel begin a walk again, it does not
+ * begin to count its links again: so ELOOP has to be told every time.
+ */
 static int kernel_open(const struct ts_view *view, const struct ts_query *query)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve_flags(view, query)};
@@ -230,7 +234,7 @@ static int kernel_open(const struct ts_view *view, const struct ts_query *query)
 		how.flags |= O_DIRECTORY;
 	for (int tries = 0;; tries++) {
 		fd = syscall(SYS_openat2, base, query->path, &how, sizeof(how));
-		if (fd >= 0 || errno != EAGAIN || tries == 1000)
+		if (fd >= 0 || tries >= (errno == EAGAIN ? 1000 : errno == ELOOP ? 6 : 0))
 			return (int)fd;
 	}
 }

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A hit stores nothing in shared memory: with all memory of a warm cache made
+ * read-only, every kind of hit is answered, from several threads, as before.
+ *
+ * Control: in each counted mode the first such hit must fault. Without the
+ * cache's own arena (sanitizer builds) nothing can be protected: skipped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pathcache.h"
+#include "run.h"
+#include "testing.h"
+
+#define THREADS 3
+#define DEEP 30 /* components, each passed by a step and left again: more than a walk has at first */
+
+enum op { OP_STAT, OP_ACCESS, OP_READLINK, OP_REALPATH, OP_ENTRY_STAT, OP_ENTRY_PATH, OPS };
+
+struct question {
+	const char *path;
+	uint64_t flags;
+	bool from_start;
+	bool foreign;
+};
+
+static char deep[DEEP * 16];
+
+static const struct question questions[] = {
+	{ .path = "/" },
+	{ .path = "d" },
+	{ .path = "d/" },
+	{ .path = "d//./sub/../f" },
+	{ .path = "d/sub/f" },
+	{ .path = "lf" },
+	{ .path = "lf", .flags = PATHCACHE_NOFOLLOW },
+	{ .path = "ld/sub/f" },
+	{ .path = "labs/f" },
+	{ .path = "lsub/.." },
+	{ .path = "dang" },
+	{ .path = "loop/x" },
+	{ .path = "absent" },
+	{ .path = "d/absent/x" },
+	{ .path = "d/f/x" },
+	{ .path = "d/f/" },
+	{ .path = "d", .flags = PATHCACHE_DIRECTORY },
+	{ .path = "d/f", .flags = PATHCACHE_DIRECTORY },
+	{ .path = "ld/f", .flags = PATHCACHE_NO_SYMLINKS },
+	{ .path = "d/f", .flags = PATHCACHE_NO_XDEV | PATHCACHE_CACHED },
+	{ .path = "closed/f", .foreign = true },
+	{ .path = "d/f", .foreign = true },
+	{ .path = "f", .from_start = true },
+	{ .path = ".", .from_start = true },
+	{ .path = "../d/sub/../f", .from_start = true },
+	{ .path = "sub/../../d", .from_start = true, .flags = PATHCACHE_BENEATH },
+	{ .path = "../../d/f", .from_start = true, .flags = PATHCACHE_IN_ROOT },
+	{ .path = "/sub/f", .from_start = true, .flags = PATHCACHE_IN_ROOT },
+	{ .path = deep },
+};
+
+#define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
+
+static struct pathcache *cache;
+static struct pathcache_entry *start;
+static long before[QUESTIONS][OPS];
+static char root[] = "/tmp/pathcache-XXXXXX";
+
+static long ask(const struct question *q, enum op op)
+{
+	struct pathcache_cred nobody = { .size = sizeof(nobody), .uid = 65534, .gid = 65534 };
+	struct pathcache_how how = { .size = sizeof(how),
+		                     .start = q->from_start ? start : NULL,
+		                     .cred = q->foreign ? &nobody : NULL,
+		                     .flags = q->flags };
+	struct pathcache_attr attr = { .ino = 0 };
+	char buf[4096];
+	int rc;
+
+	switch (op) {
+	case OP_STAT:
+		rc = pathcache_stat(cache, q->path, &how, &attr);
+		return rc ? rc : (long)attr.ino;
+	case OP_ACCESS:
+		return pathcache_access(cache, q->path, R_OK, &how);
+	case OP_READLINK:
+		return pathcache_readlink(cache, q->path, &how, buf, sizeof(buf));
+	case OP_REALPATH:
+		return pathcache_realpath(cache, q->path, &how, buf, sizeof(buf));
+	case OP_ENTRY_STAT:
+		rc = pathcache_entry_stat(cache, start, &attr);
+		return rc ? rc : (long)attr.ino;
+	case OP_ENTRY_PATH:
+		return pathcache_entry_path(cache, start, buf, sizeof(buf));
+	case OPS:
+		break;
+	}
+	return -EINVAL;
+}
+
+static void in_root(int fd, const char *text, const char *name, mode_t mode)
+{
+	int rc;
+
+	if (text)
+		rc = symlinkat(text, fd, name);
+	else if (S_ISDIR(mode))
+		rc = mkdirat(fd, name, mode & 0777);
+	else
+		rc = mknodat(fd, name, S_IFREG | mode, 0);
+	REQUIRE(rc == 0);
+}
+
+static void tree_make(void)
+{
+	char *at = deep;
+	int fd;
+
+	REQUIRE(mkdtemp(root));
+	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	REQUIRE(fd >= 0);
+	in_root(fd, NULL, "d", S_IFDIR | 0755);
+	in_root(fd, NULL, "d/sub", S_IFDIR | 0755);
+	in_root(fd, NULL, "d/f", 0644);
+	in_root(fd, NULL, "d/sub/f", 0644);
+	in_root(fd, NULL, "closed", S_IFDIR | 0700);
+	in_root(fd, NULL, "closed/f", 0644);
+	in_root(fd, "d/f", "lf", 0);
+	in_root(fd, "d/", "ld", 0);
+	in_root(fd, "/d", "labs", 0);
+	in_root(fd, "d/sub", "lsub", 0);
+	in_root(fd, "nowhere", "dang", 0);
+	in_root(fd, "loop", "loop", 0);
+	close(fd);
+	for (int i = 0; i < DEEP; i++)
+		at += sprintf(at, "d/sub/../../");
+	sprintf(at, "lf");
+}
+
+static void cache_warm(uint32_t mode)
+{
+	struct pathcache_options opt;
+
+	pathcache_options_init(&opt);
+	opt.mode = mode;
+	REQUIRE(pathcache_open(&cache, root, &opt) == 0);
+	REQUIRE(pathcache_get(cache, "d", NULL, &start) == 0);
+	for (int round = 0; round < 3; round++)
+		for (size_t i = 0; i < QUESTIONS; i++)
+			for (enum op op = 0; op < OPS; op++)
+				before[i][op] = ask(&questions[i], op);
+}
+
+static void cache_drop(void)
+{
+	pathcache_put(cache, start);
+	CHECK_EQ(pathcache_close(cache), 0);
+}
+
+static _Atomic bool protected;
+static _Atomic unsigned ready;
+
+static void prover(void *arg)
+{
+	(void)arg;
+	/* This thread's first use registers it and makes its counters. */
+	ask(&questions[0], OP_STAT);
+	ready++;
+	while (!protected) {
+		ts_quiescent();
+		ts_sleep_us(100);
+	}
+	for (int round = 0; round < 200; round++)
+		for (size_t i = 0; i < QUESTIONS; i++)
+			for (enum op op = 0; op < OPS; op++)
+				CHECK_EQ(ask(&questions[i], op), before[i][op]);
+	ready--;
+}
+
+static void a_hit_in_rcu_mode_stores_nothing(void)
+{
+	struct ts_thread threads[THREADS];
+	struct pathcache_stats warm = { .size = sizeof(warm) };
+	struct pathcache_stats done = { .size = sizeof(done) };
+	int rc;
+
+	cache_warm(PATHCACHE_MODE_RCU);
+	for (int i = 0; i < THREADS; i++)
+		ts_thread_start(&threads[i], prover, NULL);
+	while (ready != THREADS)
+		ts_sleep_us(100);
+	CHECK_EQ(pathcache_get_stats(cache, &warm), 0);
+	rc = pc_test_protect(cache, 1);
+	protected = true;
+	for (int i = 0; i < THREADS; i++)
+		ts_thread_join(&threads[i]);
+	if (rc == -EOPNOTSUPP)
+		ts_skip("this build's allocator cannot be protected");
+	else
+		CHECK_EQ(rc, 0);
+	pc_test_protect(cache, 0);
+	CHECK_EQ(pathcache_get_stats(cache, &done), 0);
+	/* All of them were hits, so the proof is about hits. */
+	CHECK_EQ(done.backend_calls, warm.backend_calls);
+	CHECK(done.hits - warm.hits >= (uint64_t)THREADS * 200 * QUESTIONS);
+	cache_drop();
+}
+
+/* In a process of its own: a hit with the cache protected. Exit status 3: protection is not to be had. */
+static void hit_protected(uint32_t mode)
+{
+	struct rlimit no_core = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	cache_warm(mode);
+	if (pc_test_protect(cache, 1) == -EOPNOTSUPP)
+		_exit(3);
+	ask(&questions[4], OP_STAT);
+	_exit(0);
+}
+
+static void faults_in(uint32_t mode)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		hit_protected(mode);
+	REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+		ts_skip("this build's allocator cannot be protected");
+		return;
+	}
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void a_hit_in_lockref_mode_faults(void)
+{
+	faults_in(PATHCACHE_MODE_LOCKREF);
+}
+
+static void a_hit_in_refwalk_mode_faults(void)
+{
+	faults_in(PATHCACHE_MODE_REFWALK);
+}
+
+static void a_hit_in_locked_mode_faults(void)
+{
+	faults_in(PATHCACHE_MODE_LOCKED);
+}
+
+/* The controls come first: they fork, and want a process of one thread. */
+static const struct ts_case cases[] = {
+	TS_CASE(a_hit_in_lockref_mode_faults),
+	TS_CASE(a_hit_in_refwalk_mode_faults),
+	TS_CASE(a_hit_in_locked_mode_faults),
+	TS_CASE(a_hit_in_rcu_mode_stores_nothing),
+};
+
+int main(int argc, char **argv)
+{
+	char cmd[64];
+	int rc;
+
+	tree_make();
+	rc = ts_run_cases(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", root);
+	return system(cmd) ? 1 : rc;
+}
