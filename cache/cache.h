@@ -70,6 +70,7 @@ struct pathcache {
 	_Atomic(uint64_t) nnodes;      /* atomic */
 	_Atomic(uint64_t) nprivate;    /* atomic; nodes that live in no table */
 	_Atomic(uint32_t) reclaiming;  /* atomic; a thread pays the grace period */
+	_Atomic(bool) crowded;         /* atomic; a table waits for one to grow */
 	struct pc_flights flights;
 	struct pc_dirfds dirfds;
 };

@@ -54,8 +54,11 @@ static void dentry_retire(struct pathcache *c, struct rp_dentry *d)
 		if (!d->node)
 			count_down(&c->nnegatives);
 		d = NULL;
-		/* A dead directory waited for its last child to go. */
-		if (dir && --dir->nchild == 0 && lockref_is_dead(&dir->ref)) {
+		/*
+		 * Not merely dead: whoever killed it may not have come to bury it
+		 * yet, and will find no child then.
+		 */
+		if (dir && --dir->nchild == 0 && rp_node_flags(dir) & RP_N_BURIED) {
 			d = rp_tree_take_hint(dir);
 			node_retire(c, dir);
 		}
@@ -103,6 +106,7 @@ static void node_dead(struct pathcache *c, struct rp_node *n)
 		rp_tree_kill(&c->tree, d);
 	if (n->nchild) {
 		/* Children still tell by its hint where they were last seen. */
+		atomic_fetch_or_explicit(&n->flags, RP_N_BURIED, memory_order_relaxed);
 		c->sweep.needed = true;
 		return;
 	}
@@ -242,6 +246,8 @@ static void table_feed(struct pathcache *c, struct rp_table *t)
 	uint32_t n = rp_table_want(t);
 	struct rp_buckets *array;
 
+	if (rp_table_crowded(t))
+		atomic_store_explicit(&c->crowded, true, memory_order_relaxed);
 	if (!n || over_budget(c, rp_buckets_size(n)))
 		return;
 	array = pc_alloc(c->mem, rp_buckets_size(n));
@@ -812,13 +818,15 @@ void pc_reclaim(struct pathcache *c)
 		rp_table_settled(&c->tree.dentries);
 	if (r.buckets[1])
 		rp_table_settled(&c->objects);
+	atomic_store_explicit(&c->crowded, false, memory_order_relaxed);
 	pthread_mutex_unlock(&c->lock);
 	retired_free(c, &r);
 }
 
 void pc_upkeep(struct pathcache *c)
 {
-	if (atomic_load_explicit(&c->deferred, memory_order_relaxed) <= c->backlog ||
+	if ((atomic_load_explicit(&c->deferred, memory_order_relaxed) <= c->backlog &&
+	     !atomic_load_explicit(&c->crowded, memory_order_relaxed)) ||
 	    !pc_rcu_may_wait())
 		return;
 	if (atomic_exchange_explicit(&c->reclaiming, 1, memory_order_relaxed))

@@ -95,6 +95,11 @@ void rp_table_remove(struct rp_table *t, struct rp_hlink *link, uint32_t hash)
 	t->count--;
 }
 
+bool rp_table_crowded(const struct rp_table *t)
+{
+	return !t->settled && !t->next && t->count > table_cur(t)->mask;
+}
+
 uint32_t rp_table_want(const struct rp_table *t)
 {
 	uint32_t n = table_cur(t)->mask + 1;

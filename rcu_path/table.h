@@ -74,6 +74,9 @@ void rp_table_init(struct rp_table *t, struct rp_buckets *array, uint32_t n,
 void rp_table_insert(struct rp_table *t, struct rp_hlink *link, uint32_t hash);
 void rp_table_remove(struct rp_table *t, struct rp_hlink *link, uint32_t hash);
 
+/* Are there more entries than buckets, and only readers of a replaced array hold growth up? */
+bool rp_table_crowded(const struct rp_table *t);
+
 /* Buckets of the array that rp_table_grow() should get now, or 0. */
 uint32_t rp_table_want(const struct rp_table *t);
 

@@ -103,6 +103,38 @@ static void a_hit_checks_the_file_for_each_caller(void)
 	app_end(&app);
 }
 
+/* E3: whoever asks first, for whatever, after the attributes have been forgotten. */
+static void a_cold_answer_is_judged_as_a_hot_one(void)
+{
+	static const mode_t modes[] = {0007, 0070, 0700, 0755, 0644, 0000, 0111};
+	struct scene s;
+
+	scene_begin(&s);
+	if (!ts_nobody_reaches(s.tree.path)) {
+		ts_skip("needs root, and a TMPDIR that uid 65534 can search");
+		scene_end(&s);
+		return;
+	}
+	ts_file(&s.tree, "f", 0644, "");
+	ts_dir(&s.tree, "d", 0755);
+	ts_chown(&s.tree, "f", 1000, 5000);
+	ts_chown(&s.tree, "d", 1000, 5000);
+	for (unsigned i = 0; i < 7 * 3 * 4 * 8 * 2; i++) {
+		struct ts_cred cred = i / 7 % 3 == 0 ? alice : bob;
+		const char *path = i / (7 * 3 * 4 * 8) ? "d" : "f";
+
+		if (i / 7 % 3 == 2)
+			cred.ngroups = 0;
+		cred.caps = i / 21 % 4;
+		ts_chmod(&s.tree, path, modes[i % 7]);
+		changed(s.cache, path);
+		for (int hot = 0; hot < 2; hot++)
+			AGREE(&s.view, .op = TS_ACCESS, .amode = (int)(i / 84 % 8), .path = path,
+			      .cred = &cred);
+	}
+	scene_end(&s);
+}
+
 /* E2 */
 static void an_answer_for_one_caller_is_not_told_to_another(void)
 {
@@ -285,6 +317,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_directory_closed_meanwhile_is_closed_for_all),
 	TS_CASE(a_directory_closed_meanwhile_is_closed_on_a_real_tree),
 	TS_CASE(a_hit_checks_the_file_for_each_caller),
+	TS_CASE(a_cold_answer_is_judged_as_a_hot_one),
 	TS_CASE(an_answer_for_one_caller_is_not_told_to_another),
 	TS_CASE(a_private_answer_is_not_handed_to_those_who_waited),
 	TS_CASE(a_backend_that_judges_is_asked),
