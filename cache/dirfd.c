@@ -63,6 +63,8 @@ static int slot_clear(struct pc_dirfds *d, struct pc_dirfd_slot *s)
 	while (*at != index)
 		at = &d->slots[*at - 1].next;
 	*at = s->next;
+	if (!s->dead)
+		atomic_fetch_and_explicit(&s->node->flags, ~RP_N_HAS_FD, memory_order_relaxed);
 	s->id = 0;
 	d->n--;
 	return s->fd;
@@ -72,14 +74,14 @@ static int slot_clear(struct pc_dirfds *d, struct pc_dirfd_slot *s)
 static struct pc_dirfd_slot *slot_take(struct pc_dirfds *d, int *victim)
 {
 	*victim = -1;
-	/* Two rounds: the first may only clear the marks. */
-	for (uint32_t tries = 0; tries < 2 * d->max; tries++) {
+	/* The first round may only clear the marks, the second spares held nodes. */
+	for (uint32_t tries = 0; tries < 3 * d->max; tries++) {
 		struct pc_dirfd_slot *s = &d->slots[d->hand];
 
 		d->hand = (d->hand + 1) % d->max;
 		if (!s->id)
 			return s;
-		if (s->users)
+		if (s->users || (tries < 2 * d->max && lockref_count(&s->node->ref)))
 			continue;
 		if (!s->used) {
 			*victim = slot_clear(d, s);
@@ -110,7 +112,7 @@ static bool set_get(struct pathcache *c, const struct rp_node *node, struct pc_d
 }
 
 /* Keep at's descriptor, of node, in the set; at then shares it. */
-static void set_put(struct pathcache *c, const struct rp_node *node, struct pc_dirfd *at)
+static void set_put(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
 {
 	struct pc_dirfds *d = &c->dirfds;
 	struct pc_dirfd_slot *s = NULL;
@@ -123,6 +125,7 @@ static void set_put(struct pathcache *c, const struct rp_node *node, struct pc_d
 		uint32_t *bucket = bucket_of(d, node->id);
 
 		s->id = node->id;
+		s->node = node;
 		s->fd = at->fd;
 		s->users = 1;
 		s->used = 0;
@@ -130,6 +133,7 @@ static void set_put(struct pathcache *c, const struct rp_node *node, struct pc_d
 		s->next = *bucket;
 		*bucket = at->slot = (uint32_t)(s - d->slots) + 1;
 		d->n++;
+		atomic_fetch_or_explicit(&node->flags, RP_N_HAS_FD, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (victim >= 0)
@@ -171,7 +175,7 @@ void pc_dirfds_forget(struct pc_dirfds *d, const struct rp_node *node)
 	pthread_mutex_lock(&d->lock);
 	s = slot_find(d, node->id);
 	if (s && s->users)
-		s->dead = 1;
+		s->dead = 1; /* and the node is touched no more */
 	else if (s)
 		close(slot_clear(d, s));
 	pthread_mutex_unlock(&d->lock);
@@ -349,13 +353,24 @@ int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
 	return 0;
 }
 
-void pc_dirfd_adopt(struct pathcache *c, const struct rp_node *node, int fd)
+void pc_dirfd_adopt(struct pathcache *c, struct rp_node *node, int fd)
 {
 	struct pc_dirfd at = { .fd = fd, .slot = UINT32_MAX };
 
 	if (node != c->tree.root)
 		set_put(c, node, &at);
 	pc_dirfd_put(c, &at);
+}
+
+void pc_dirfd_keep(struct pathcache *c, struct rp_node *node)
+{
+	struct pc_dirfd at;
+
+	if (!rp_node_is_dir(node) || rp_node_flags(node) & RP_N_HAS_FD || node == c->tree.root ||
+	    pc_posix_handle_fd(node) >= 0 || pc_dirfds_count(c) >= c->dirfds.max)
+		return;
+	if (pc_dirfd_get(c, node, &at) == 0)
+		pc_dirfd_put(c, &at);
 }
 
 void pc_dirfd_put(struct pathcache *c, struct pc_dirfd *at)

@@ -5,7 +5,8 @@
  *
  * A bounded set of O_PATH descriptors by node id. Each was verified to be its
  * node's object when opened, and stays so whatever happens to names. One in
- * use is not closed; a node's death closes its own.
+ * use is not closed, those of held nodes are closed last; a node's death closes
+ * its own.
  *
  * Locks: dirfds.lock, taken below the change lock, not held over system calls
  * but close(2) of an O_PATH descriptor.
@@ -21,7 +22,8 @@ struct pathcache;
 struct rp_node;
 
 struct pc_dirfd_slot {
-	uint64_t id; /* of the node; 0: free */
+	uint64_t id;          /* of the node; 0: free */
+	struct rp_node *node; /* alive unless dead is set */
 	int fd;
 	uint32_t users;
 	uint32_t next; /* in the bucket's chain, index + 1 */
@@ -61,7 +63,13 @@ void pc_dirfd_put(struct pathcache *c, struct pc_dirfd *at);
  * fd, the caller's, is a descriptor of directory node: keep it, or close it.
  * Context: no locks.
  */
-void pc_dirfd_adopt(struct pathcache *c, const struct rp_node *node, int fd);
+void pc_dirfd_adopt(struct pathcache *c, struct rp_node *node, int fd);
+
+/*
+ * Somebody holds node: while there is room, see that a directory can be asked
+ * whatever becomes of its names. Context: no locks; may block.
+ */
+void pc_dirfd_keep(struct pathcache *c, struct rp_node *node);
 
 /* Is node's descriptor open? Context: any lock above dirfds.lock. */
 bool pc_dirfds_has(struct pc_dirfds *d, const struct rp_node *node);

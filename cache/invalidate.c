@@ -24,10 +24,12 @@ static void drop_object(struct pathcache *c, struct rp_node *n, uint64_t stamp)
 {
 	struct rp_dentry *d = rp_node_name(n);
 
-	/* A directory is searched, and its link followed, by what its binding says. */
-	if (d && d->slot != RP_SLOT_NONE && !S_ISREG(n->type))
-		pc_kill(c, d);
 	rp_node_attr_drop(n, stamp);
+	if (S_ISLNK(n->type))
+		pc_kill_link(c, n);
+	else if (rp_node_is_dir(n) && d && d->slot != RP_SLOT_NONE)
+		/* It is searched by what its binding says. */
+		pc_kill(c, d);
 }
 
 static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
@@ -43,7 +45,10 @@ static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name
 	}
 	if (d->node)
 		rp_node_attr_drop(d->node, stamp);
-	pc_kill(c, d);
+	if (d->node && S_ISLNK(d->node->type))
+		pc_kill_link(c, d->node);
+	else
+		pc_kill(c, d);
 }
 
 static int name_check(const char *name, size_t len)
@@ -70,9 +75,11 @@ int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *d
 	n = dir ? pc_node(dir) : cache->tree.root;
 	if (!rp_node_is_dir(n))
 		return -ENOTDIR;
+	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
 	drop_name(cache, n, name, strlen(name));
 	pthread_mutex_unlock(&cache->lock);
+	pc_read_end();
 	return 0;
 }
 

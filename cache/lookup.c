@@ -32,6 +32,7 @@ static void lookup_clear(struct pc_lookup *lk, struct pathcache *c)
 	lk->got = NULL;
 	lk->base = NULL;
 	lk->answer = NULL;
+	lk->parent = NULL;
 	lk->final = NULL;
 	lk->fresh = NULL;
 	lk->rest = NULL;
@@ -182,6 +183,7 @@ static void lookup_drop(struct pc_lookup *lk)
 	swap_held(lk->c, &lk->got, NULL);
 	swap_held(lk->c, &lk->base, NULL);
 	swap_held(lk->c, &lk->answer, NULL);
+	swap_held(lk->c, &lk->parent, NULL);
 	if (!lk->by_node)
 		swap_held(lk->c, &lk->final, NULL);
 	swap_held(lk->c, &lk->fresh, NULL);
@@ -381,7 +383,11 @@ static int on_parent(struct pc_lookup *lk)
 
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
-	return rc ? rc : take_found(lk, &f);
+	if (rc)
+		return rc;
+	pc_node_hold(f.node);
+	swap_held(lk->c, &lk->parent, f.node);
+	return take_found(lk, &f);
 }
 
 static int on_perm(struct pc_lookup *lk)

@@ -84,7 +84,8 @@ static enum rp_status last_access(struct pc_lookup *lk)
 		/* An ACL cannot take away what a capability gives. */
 		struct rp_cred caps = { UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps };
 
-		perm.mode &= S_IFMT | 0111;
+		/* As the owner's, whom the caller is not; x for anybody is what a capability needs. */
+		perm.mode = (perm.mode & S_IFMT) | (perm.mode & 0111 ? 0100 : 0);
 		if (lk->cred.caps && rp_perm_allows(&perm, &caps, lk->amode))
 			return RP_OK;
 		return RP_NEED_ACCESS;
@@ -230,9 +231,12 @@ int pathcache_get(struct pathcache *cache, const char *path, const struct pathca
 	lk.last = last_get;
 	lk.out = &n;
 	rc = (int)pc_lookup_run(&lk);
-	if (!rc)
-		*out = pc_entry(n);
-	return rc;
+	if (rc)
+		return rc;
+	if (cache->dirfds.max && !(lk.flags & PATHCACHE_CACHED))
+		pc_dirfd_keep(cache, n);
+	*out = pc_entry(n);
+	return 0;
 }
 
 int pc_lookup_dir(struct pathcache *c, const char *path, struct rp_node **out)

@@ -207,6 +207,13 @@ void pc_kill_names(struct pathcache *c, struct rp_node *node)
 	}
 }
 
+void pc_kill_link(struct pathcache *c, struct rp_node *n)
+{
+	pc_kill_names(c, n);
+	if (!lockref_is_dead(&n->ref))
+		node_unhash(c, n);
+}
+
 void pc_kill_way(struct pathcache *c, struct rp_node *node)
 {
 	struct rp_dentry *d;
@@ -416,7 +423,7 @@ static bool perm_differs(const struct rp_node *n, const struct pc_answer *a)
 	struct rp_perm p = rp_node_perm(n);
 
 	return p.mode != a->attr.mode || p.uid != a->attr.uid || p.gid != a->attr.gid ||
-	       ((rp_node_flags(n) ^ a->flags) & NODE_FLAGS & ~RP_N_PRIVATE) != 0;
+	       ((rp_node_flags(n) ^ a->flags) & NODE_FLAGS & ~RP_N_OWN) != 0;
 }
 
 /* Caller holds n. */
@@ -434,9 +441,9 @@ static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_ans
 		if (d && d->slot != RP_SLOT_NONE)
 			pc_kill(c, d);
 	}
-	atomic_store_explicit(&n->flags,
-	                      (a->flags & NODE_FLAGS) | (rp_node_flags(n) & RP_N_PRIVATE),
-	                      memory_order_relaxed);
+	/* One bit of its own may be set meanwhile without the lock: RP_N_HAS_FD. */
+	atomic_fetch_and_explicit(&n->flags, RP_N_OWN | a->flags, memory_order_relaxed);
+	atomic_fetch_or_explicit(&n->flags, a->flags & NODE_FLAGS, memory_order_relaxed);
 	rp_node_attr_write(n, &a->attr, rp_tree_stamp(&c->tree));
 	return true;
 }

@@ -74,6 +74,13 @@ void pc_kill(struct pathcache *c, struct rp_dentry *d);
 void pc_kill_names(struct pathcache *c, struct rp_node *node);
 
 /*
+ * Link n may have another text now, which a node never has: kill its names, and
+ * let the object be another node when it is found again. n's memory is kept by
+ * a reference or a read section.
+ */
+void pc_kill_link(struct pathcache *c, struct rp_node *n);
+
+/*
  * The backend did not find node by its names: kill them, and those of the
  * directories above it up to one whose descriptor is open, which was found.
  * Context: takes the lock.

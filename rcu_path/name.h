@@ -10,6 +10,7 @@
 #define RP_NAME_H
 
 #include <endian.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,22 +27,53 @@ struct rp_secret {
 	uint8_t bytes[192];
 };
 
-/* Length of the component at p: up to the next '/' or end. Reads [p, end). */
-static inline size_t rp_component_len(const char *p, const char *end)
+static inline uint64_t rp_load64(const char *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return le64toh(v);
+}
+
+static inline uint32_t rp_load32(const char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return v;
+}
+
+/* Index of the first '/' in the 8 bytes of v, 8 when there is none. */
+static inline size_t rp_slash_in(uint64_t v)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t x = v ^ (ones * '/');
+
+	/* The lowest byte marked is exact; higher ones may not be. */
+	x = (x - ones) & ~x & (ones << 7);
+	return x ? (size_t)__builtin_ctzll(x) >> 3 : 8;
+}
+
+/*
+ * Length of the component at p: up to the next '/' or end. Reads [lo, end),
+ * which holds p; eight bytes at a time where it is that long.
+ */
+static inline size_t rp_component_len(const char *p, const char *end, const char *lo)
+{
 	const char *q = p;
+	size_t n, left;
 
 	while (end - q >= 8) {
-		uint64_t v;
-
-		memcpy(&v, q, 8);
-		v = le64toh(v) ^ (ones * '/');
-		/* The lowest byte marked is exact; higher ones may not be. */
-		v = (v - ones) & ~v & (ones << 7);
-		if (v)
-			return (size_t)(q - p) + ((size_t)__builtin_ctzll(v) >> 3);
+		n = rp_slash_in(rp_load64(q));
+		if (n < 8)
+			return (size_t)(q - p) + n;
 		q += 8;
+	}
+	left = (size_t)(end - q);
+	if (left && end - lo >= 8) {
+		/* The last eight bytes, those before q shifted out. */
+		n = rp_slash_in(rp_load64(end - 8) >> (64 - 8 * left));
+		return (size_t)(q - p) + (n < left ? n : left);
 	}
 	while (q < end && *q != '/')
 		q++;
@@ -65,26 +97,19 @@ static inline uint32_t rp_name_hash(const struct rp_secret *secret, uint64_t dir
 	return (uint32_t)(h >> 32);
 }
 
-/* Equality of short byte strings without a call. */
-static inline int rp_name_equal(const char *a, const char *b, size_t len)
+/* Equality of byte strings, short ones without a call. */
+static inline bool rp_name_equal(const char *a, const char *b, size_t len)
 {
-	uint64_t x, y;
-
 	if (len > 16)
 		return memcmp(a, b, len) == 0;
-	if (len >= 8) {
-		uint64_t x2, y2;
-
-		memcpy(&x, a, 8);
-		memcpy(&y, b, 8);
-		memcpy(&x2, a + len - 8, 8);
-		memcpy(&y2, b + len - 8, 8);
-		return ((x ^ y) | (x2 ^ y2)) == 0;
-	}
-	for (size_t i = 0; i < len; i++)
-		if (a[i] != b[i])
-			return 0;
-	return 1;
+	if (len >= 8)
+		return ((rp_load64(a) ^ rp_load64(b)) |
+		        (rp_load64(a + len - 8) ^ rp_load64(b + len - 8))) == 0;
+	if (len >= 4)
+		return ((rp_load32(a) ^ rp_load32(b)) |
+		        (rp_load32(a + len - 4) ^ rp_load32(b + len - 4))) == 0;
+	/* One to three: first, middle and last are all of them. */
+	return len == 0 || (a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1]);
 }
 
 #endif

@@ -89,6 +89,8 @@ struct rp_text {
 #define RP_N_ACL_UNKNOWN 0x20u /* whether it has an ACL was not asked yet */
 #define RP_N_NO_ATTR 0x40u     /* attributes are never kept (proc, sys) */
 #define RP_N_BURIED 0x200u     /* dead and out of all tables; waits for its last child to go */
+#define RP_N_HAS_FD 0x400u     /* directory: a descriptor is kept */
+#define RP_N_OWN (RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD) /* the cache's own, in no answer */
 #define RP_N_ASK_WX 0x80u      /* its mount may be read-only or noexec: W_OK, X_OK are asked */
 
 #define RP_NAMES_HINT ((uintptr_t)1)

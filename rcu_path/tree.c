@@ -27,22 +27,6 @@ uint64_t rp_tree_stamp(struct rp_tree *t)
 	return atomic_fetch_add_explicit(&t->stamp, 1, memory_order_release) + 1;
 }
 
-struct rp_dentry *rp_tree_find(const struct rp_tree *t, const struct rp_node *dir,
-                               const char *name, size_t len)
-{
-	uint32_t hash = rp_name_hash(&t->secret, dir->id, name, len);
-	const struct rp_buckets *b = rp_table_buckets(&t->dentries);
-
-	for (struct rp_hlink *l = rp_table_first(b, hash); l; l = rp_table_next(b, l)) {
-		struct rp_dentry *d = rp_dentry_of(l);
-
-		if (d->hash == hash && d->dir == dir && d->len == len &&
-		    rp_name_equal(d->name, name, len))
-			return d;
-	}
-	return NULL;
-}
-
 static void names_set(struct rp_node *n, uintptr_t names)
 {
 	/* release [N1]: publishes the dentry. Pairs with rp_node_name(). */

@@ -52,13 +52,29 @@ static inline uint64_t rp_tree_now(const struct rp_tree *t)
 	return atomic_load_explicit(&t->stamp, memory_order_acquire);
 }
 
+/*
+ * The dentry of (dir, name), or NULL: live under the change lock; for a walk
+ * under RCU, to be validated.
+ */
+static inline struct rp_dentry *rp_tree_find(const struct rp_tree *t, const struct rp_node *dir,
+                               const char *name, size_t len)
+{
+	uint32_t hash = rp_name_hash(&t->secret, dir->id, name, len);
+	const struct rp_buckets *b = rp_table_buckets(&t->dentries);
+
+	for (struct rp_hlink *l = rp_table_first(b, hash); l; l = rp_table_next(b, l)) {
+		struct rp_dentry *d = rp_dentry_of(l);
+
+		if (d->hash == hash && d->dir == dir && d->len == len &&
+		    rp_name_equal(d->name, name, len))
+			return d;
+	}
+	return NULL;
+}
+
 /* All below: context: change lock. */
 
 uint64_t rp_tree_stamp(struct rp_tree *t);
-
-/* The live dentry of (dir, name), or NULL. Also for readers under RCU. */
-struct rp_dentry *rp_tree_find(const struct rp_tree *t, const struct rp_node *dir,
-                               const char *name, size_t len);
 
 /*
  * Publish d: dir, node, flags, len and name are set, and a slot is to be had

@@ -14,6 +14,7 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 	w->cur = path[0] == '/' ? w->root : start;
 	w->p = path;
 	w->end = path + len;
+	w->lo = path;
 	w->gen = 0;
 	w->nsteps = 0;
 	w->nframes = 0;
@@ -60,6 +61,7 @@ void rp_walk_set_rest(struct rp_walk *w, const char *rest, size_t len)
 {
 	w->p = rest;
 	w->end = rest + len;
+	w->lo = rest;
 	w->nframes = 0;
 	w->in_text = false;
 }
@@ -278,6 +280,7 @@ ALWAYS_INLINE enum rp_status follow(struct rp_walk *w, struct rp_node *link, con
 	}
 	w->p = text->bytes;
 	w->end = text->bytes + text->len;
+	w->lo = text->bytes;
 	w->in_text = true;
 	if (text->len == 0)
 		return fail(w, -ENOENT);
@@ -358,7 +361,7 @@ ALWAYS_INLINE bool is_dotdot(const char *p, size_t len)
  */
 ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mode mode)
 {
-	size_t len = rp_component_len(w->p, w->end);
+	size_t len = rp_component_len(w->p, w->end, w->lo);
 	const char *rest = w->p + len;
 	const char *next = rp_skip_slashes(rest, w->end);
 	bool last = next == w->end && w->nframes == 0;
@@ -419,6 +422,7 @@ ALWAYS_INLINE enum rp_status run(struct rp_walk *w, enum rp_mode mode)
 			w->nframes--;
 			w->p = w->frames[w->nframes].p;
 			w->end = w->frames[w->nframes].end;
+			w->lo = w->p;
 			continue;
 		}
 		/* A component adds at most four steps. */

@@ -85,6 +85,7 @@ struct rp_walk {
 	struct rp_node *cur;
 	const char *p; /* begin of the component in hand */
 	const char *end;
+	const char *lo;      /* [lo, end) may be read */
 	uint64_t gen;        /* ids below are stale here */
 	uint64_t epoch;      /* at the begin */
 	uint64_t subtree;    /* subtree_stamp at the begin */

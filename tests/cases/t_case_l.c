@@ -45,6 +45,7 @@ struct worker {
 	struct ts_thread thread;
 	struct app *app;
 	struct pathcache_entry *dir;
+	bool in_callback; /* where a path may not be looked up */
 	_Atomic bool stop;
 	_Atomic uint64_t done;
 };
@@ -54,7 +55,8 @@ static void every_invalidation(void *arg)
 	struct worker *w = arg;
 
 	for (enum kind kind = BY_NAME; kind < KINDS; kind++)
-		announce(w->app, kind, w->dir);
+		if (kind != BY_PATH || !w->in_callback)
+			announce(w->app, kind, w->dir);
 	CHECK_EQ(pathcache_invalidate_entry(w->app->cache, w->dir), 0);
 }
 
@@ -99,7 +101,7 @@ static void invalidate_inside(void *arg, enum ts_call call, const char *name)
 /* L1, L3, L23: each answer is out of date before it is given, for ever. */
 static void an_invalidation_inside_every_callback_ends(void)
 {
-	struct worker w = {0};
+	struct worker w = {.in_callback = true};
 	struct app app;
 	uint64_t calls;
 
