@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cred.h"
+#include "reclaim.h"
 #include "store.h"
 
 #define BACKLOG_MIN (64u << 10)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cred.h"
+#include "reclaim.h"
 
 /* Walks that may be raced before changes are held off. */
 #define LOOKUP_TRIES 4u

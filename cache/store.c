@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "reclaim.h"
 #include "store.h"
 
 #include <errno.h>
@@ -8,62 +9,6 @@
 
 /* Sweeping that a fill over budget does itself. */
 #define STORE_SWEEP 64u
-
-static void count_up(_Atomic(uint64_t) *n)
-{
-	atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
-}
-
-static void count_down(_Atomic(uint64_t) *n)
-{
-	atomic_fetch_sub_explicit(n, 1, memory_order_relaxed);
-}
-
-/* ---- retiring ----------------------------------------------------------- */
-
-static void retired_bytes(struct pathcache *c, size_t size)
-{
-	size_t cost = pc_mem_cost(c->mem, size);
-
-	c->retired.bytes += cost;
-	atomic_fetch_add_explicit(&c->deferred, cost, memory_order_relaxed);
-}
-
-static void node_retire(struct pathcache *c, struct rp_node *n)
-{
-	const struct rp_text *text = rp_node_text(n);
-
-	atomic_store_explicit(&n->ident.next[0], (struct rp_hlink *)c->retired.nodes,
-	                      memory_order_relaxed);
-	c->retired.nodes = n;
-	retired_bytes(c, sizeof(*n));
-	if (text)
-		retired_bytes(c, sizeof(*text) + text->len);
-	count_down(&c->nnodes);
-}
-
-static void dentry_retire(struct pathcache *c, struct rp_dentry *d)
-{
-	while (d) {
-		struct rp_node *dir = d->slot == RP_SLOT_NONE ? NULL : d->dir;
-
-		d->next = c->retired.dentries;
-		c->retired.dentries = d;
-		retired_bytes(c, rp_dentry_size(d->len));
-		count_down(&c->ndentries);
-		if (!d->node)
-			count_down(&c->nnegatives);
-		d = NULL;
-		/*
-		 * Not merely dead: whoever killed it may not have come to bury it
-		 * yet, and will find no child then.
-		 */
-		if (dir && --dir->nchild == 0 && rp_node_flags(dir) & RP_N_BURIED) {
-			d = rp_tree_take_hint(dir);
-			node_retire(c, dir);
-		}
-	}
-}
 
 static uint32_t ident_hash(uint64_t id, uint64_t gen, uint64_t domain)
 {
@@ -112,26 +57,15 @@ static void node_dead(struct pathcache *c, struct rp_node *n)
 	}
 	d = rp_tree_take_hint(n);
 	if (d)
-		dentry_retire(c, d);
-	node_retire(c, n);
-}
-
-static void node_free(struct pathcache *c, struct rp_node *n)
-{
-	struct rp_text *text = rp_node_text(n);
-
-	if (n->handle && c->backend->release)
-		c->backend->release(c, n->object_id, n->object_gen, n->handle);
-	if (text)
-		pc_free(c->mem, text, sizeof(*text) + text->len);
-	pc_free(c->mem, n, sizeof(*n));
+		pc_retire_dentry(c, d);
+	pc_retire_node(c, n);
 }
 
 static void dentry_unmake(struct pathcache *c, struct rp_dentry *d)
 {
-	count_down(&c->ndentries);
+	pc_count_down(&c->ndentries);
 	if (!d->node)
-		count_down(&c->nnegatives);
+		pc_count_down(&c->nnegatives);
 	pc_free(c->mem, d, rp_dentry_size(d->len));
 }
 
@@ -144,10 +78,10 @@ static struct rp_node *private_free(struct pathcache *c, struct rp_node *n, stru
 	struct rp_node *dir = d->dir;
 
 	pc_dirfds_forget(&c->dirfds, n);
-	count_down(&c->nprivate);
-	count_down(&c->nnodes);
+	pc_count_down(&c->nprivate);
+	pc_count_down(&c->nnodes);
 	dentry_unmake(c, d);
-	node_free(c, n);
+	pc_node_free(c, n);
 	return dir;
 }
 
@@ -190,7 +124,7 @@ void pc_kill(struct pathcache *c, struct rp_dentry *d)
 	struct rp_node *n = d->node;
 
 	if (!rp_tree_kill(&c->tree, d))
-		dentry_retire(c, d);
+		pc_retire_dentry(c, d);
 	else if (lockref_doom(&n->ref))
 		node_dead(c, n);
 }
@@ -269,7 +203,7 @@ static void table_take_old(struct pathcache *c, struct rp_table *t, int which)
 	if (!old)
 		return;
 	c->retired.buckets[which] = old;
-	retired_bytes(c, rp_buckets_size(old->mask + 1));
+	pc_retire_bytes(c, rp_buckets_size(old->mask + 1));
 }
 
 /* must: whatever the budget says; a root without a binding is of no use. */
@@ -328,7 +262,7 @@ static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint3
 	}
 	n->handle = a->handle;
 	a->handle = NULL;
-	count_up(&c->nnodes);
+	pc_count_up(&c->nnodes);
 	return n;
 }
 
@@ -344,9 +278,9 @@ static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, c
 	d->len = (uint8_t)len;
 	memcpy(d->name, name, len);
 	d->flags = (uint8_t)(flags | (node ? rp_dentry_flags_of(node, dir) : 0));
-	count_up(&c->ndentries);
+	pc_count_up(&c->ndentries);
 	if (!node)
-		count_up(&c->nnegatives);
+		pc_count_up(&c->nnegatives);
 	return d;
 }
 
@@ -358,7 +292,7 @@ static void dentry_publish(struct pathcache *c, struct rp_dentry *d)
 	if (d->dir)
 		d->dir->nchild++;
 	if (hint)
-		dentry_retire(c, hint);
+		pc_retire_dentry(c, hint);
 	if (d->node && !(d->flags & RP_D_LOOSE))
 		lockref_undoom(&d->node->ref);
 	table_take_old(c, &c->tree.dentries, 0);
@@ -498,7 +432,7 @@ static int store_private(struct pathcache *c, struct rp_node *dir, const char *n
 	d = dentry_make(c, dir, name, len, n, RP_D_LOOSE | (dir ? RP_D_PLACED : 0));
 	if (!d) {
 		a->handle = n->handle;
-		count_down(&c->nnodes);
+		pc_count_down(&c->nnodes);
 		pc_free(c->mem, (void *)rp_node_text(n),
 		        rp_node_text(n) ? sizeof(struct rp_text) + rp_node_text(n)->len : 0);
 		pc_free(c->mem, n, sizeof(*n));
@@ -507,7 +441,7 @@ static int store_private(struct pathcache *c, struct rp_node *dir, const char *n
 	if (dir)
 		pc_node_hold(dir);
 	rp_tree_set_private(&c->tree, d);
-	count_up(&c->nprivate);
+	pc_count_up(&c->nprivate);
 	out->node = n;
 	out->slot = RP_SLOT_NONE;
 	out->id = 0;
@@ -599,7 +533,7 @@ static int bind_private(struct pathcache *c, struct rp_node *dir, struct rp_dent
 	if (!d)
 		return -ENOMEM;
 	rp_tree_set_private(&c->tree, d);
-	dentry_retire(c, old);
+	pc_retire_dentry(c, old);
 	return 0;
 }
 
@@ -739,109 +673,6 @@ void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, struct pc
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* ---- upkeep ------------------------------------------------------------- */
-
-/* Does nothing lead to d any more? */
-static bool unreachable(const struct rp_dentry *d)
-{
-	return lockref_is_dead(&d->dir->ref) ||
-	       d->id < atomic_load_explicit(&d->dir->gen, memory_order_relaxed);
-}
-
-static uint32_t sweep_bucket(struct pathcache *c, const struct rp_buckets *b, uint32_t i)
-{
-	struct rp_hlink *l = rp_table_first(b, i);
-	uint32_t seen = 1;
-
-	for (; l; seen++) {
-		struct rp_dentry *d = rp_dentry_of(l);
-
-		/* Killing leaves l's own link as it is until a grace period. */
-		l = rp_table_next(b, l);
-		if (unreachable(d))
-			pc_kill(c, d);
-	}
-	return seen;
-}
-
-uint32_t pc_sweep(struct pathcache *c, uint32_t n)
-{
-	const struct rp_buckets *b = rp_table_buckets(&c->tree.dentries);
-	struct pc_sweep *s = &c->sweep;
-	uint32_t seen = 0;
-
-	if (s->running && s->mask != b->mask)
-		s->running = false;
-	if (!s->running) {
-		if (!s->needed)
-			return 0;
-		s->needed = false;
-		s->running = true;
-		s->mask = b->mask;
-		s->bucket = 0;
-	}
-	while (seen < n && s->bucket <= b->mask)
-		seen += sweep_bucket(c, b, s->bucket++);
-	if (s->bucket > b->mask)
-		s->running = false;
-	return seen;
-}
-
-static void retired_free(struct pathcache *c, struct pc_retired *r)
-{
-	while (r->dentries) {
-		struct rp_dentry *d = r->dentries;
-
-		r->dentries = d->next;
-		pc_free(c->mem, d, rp_dentry_size(d->len));
-	}
-	while (r->nodes) {
-		struct rp_node *n = r->nodes;
-
-		r->nodes = (struct rp_node *)atomic_load_explicit(&n->ident.next[0],
-		                                                  memory_order_relaxed);
-		node_free(c, n);
-	}
-	for (int i = 0; i < 2; i++)
-		if (r->buckets[i])
-			pc_free(c->mem, r->buckets[i], rp_buckets_size(r->buckets[i]->mask + 1));
-	atomic_fetch_sub_explicit(&c->deferred, r->bytes, memory_order_relaxed);
-}
-
-void pc_reclaim(struct pathcache *c)
-{
-	struct pc_retired r;
-
-	pthread_mutex_lock(&c->lock);
-	r = c->retired;
-	memset(&c->retired, 0, sizeof(c->retired));
-	pthread_mutex_unlock(&c->lock);
-	if (!r.bytes)
-		return;
-	pc_rcu_synchronize();
-	pc_count(c, PC_GRACE_PERIODS);
-	pthread_mutex_lock(&c->lock);
-	if (r.buckets[0])
-		rp_table_settled(&c->tree.dentries);
-	if (r.buckets[1])
-		rp_table_settled(&c->objects);
-	atomic_store_explicit(&c->crowded, false, memory_order_relaxed);
-	pthread_mutex_unlock(&c->lock);
-	retired_free(c, &r);
-}
-
-void pc_upkeep(struct pathcache *c)
-{
-	if ((atomic_load_explicit(&c->deferred, memory_order_relaxed) <= c->backlog &&
-	     !atomic_load_explicit(&c->crowded, memory_order_relaxed)) ||
-	    !pc_rcu_may_wait())
-		return;
-	if (atomic_exchange_explicit(&c->reclaiming, 1, memory_order_relaxed))
-		return;
-	pc_reclaim(c);
-	atomic_store_explicit(&c->reclaiming, 0, memory_order_relaxed);
-}
-
 struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a)
 {
 	struct rp_node *n;
@@ -851,7 +682,7 @@ struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a)
 	if (n && bind_loose(c, n)) {
 		rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
 		n->handle = NULL; /* stays the caller's */
-		node_free(c, n);
+		pc_node_free(c, n);
 		n = NULL;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -863,21 +694,4 @@ bool pc_node_is_held(const struct pathcache *c, struct rp_hlink *link)
 	struct rp_node *n = node_of(link);
 
 	return lockref_count(&n->ref) > (n == c->tree.root) && !lockref_is_dead(&n->ref);
-}
-
-void pc_store_fini(struct pathcache *c)
-{
-	const struct rp_buckets *b = rp_table_buckets(&c->tree.dentries);
-	struct rp_dentry *d;
-
-	pthread_mutex_lock(&c->lock);
-	for (uint32_t i = 0; i <= b->mask; i++)
-		for (struct rp_hlink *l; (l = rp_table_first(b, i)) != NULL;)
-			pc_kill(c, rp_dentry_of(l));
-	d = rp_node_name(c->tree.root);
-	if (d)
-		pc_kill(c, d);
-	pthread_mutex_unlock(&c->lock);
-	pc_node_put(c, c->tree.root);
-	pc_reclaim(c);
 }

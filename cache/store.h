@@ -99,25 +99,11 @@ void pc_node_put(struct pathcache *c, struct rp_node *n);
 /* The caller's put, in its read section, killed n. */
 void pc_node_killed(struct pathcache *c, struct rp_node *n);
 
-/* ---- upkeep ------------------------------------------------------------- */
-
-/* Look at about n dentries and kill those nothing leads to. Return: how many were looked at. */
-uint32_t pc_sweep(struct pathcache *c, uint32_t n);
-
-/* Pay a grace period and free what waited for it. Context: no lock, no read section. */
-void pc_reclaim(struct pathcache *c);
-
 /* The root, with the cache's own reference; NULL without memory. Context: open. */
 struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a);
 
 /* Does anybody but the cache hold the node of this link of the objects' table? */
 bool pc_node_is_held(const struct pathcache *c, struct rp_hlink *link);
-
-/* Free everything. Context: close; nobody else uses the cache. */
-void pc_store_fini(struct pathcache *c);
-
-/* pc_reclaim() where the backlog is over its limit, nobody else pays, and this thread may wait. */
-void pc_upkeep(struct pathcache *c);
 
 /* Hash of the table of objects. */
 uint32_t pc_node_hash(const struct rp_hlink *link);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "reclaim.h"
+
+#include <string.h>
+
+#include "store.h"
+
+/* ---- retiring ----------------------------------------------------------- */
+
+void pc_retire_bytes(struct pathcache *c, size_t size)
+{
+	size_t cost = pc_mem_cost(c->mem, size);
+
+	c->retired.bytes += cost;
+	atomic_fetch_add_explicit(&c->deferred, cost, memory_order_relaxed);
+}
+
+void pc_retire_node(struct pathcache *c, struct rp_node *n)
+{
+	const struct rp_text *text = rp_node_text(n);
+
+	atomic_store_explicit(&n->ident.next[0], (struct rp_hlink *)c->retired.nodes,
+	                      memory_order_relaxed);
+	c->retired.nodes = n;
+	pc_retire_bytes(c, sizeof(*n));
+	if (text)
+		pc_retire_bytes(c, sizeof(*text) + text->len);
+	pc_count_down(&c->nnodes);
+}
+
+void pc_retire_dentry(struct pathcache *c, struct rp_dentry *d)
+{
+	while (d) {
+		struct rp_node *dir = d->slot == RP_SLOT_NONE ? NULL : d->dir;
+
+		d->next = c->retired.dentries;
+		c->retired.dentries = d;
+		pc_retire_bytes(c, rp_dentry_size(d->len));
+		pc_count_down(&c->ndentries);
+		if (!d->node)
+			pc_count_down(&c->nnegatives);
+		d = NULL;
+		/*
+		 * Not merely dead: whoever killed it may not have come to bury it
+		 * yet, and will find no child then.
+		 */
+		if (dir && --dir->nchild == 0 && rp_node_flags(dir) & RP_N_BURIED) {
+			d = rp_tree_take_hint(dir);
+			pc_retire_node(c, dir);
+		}
+	}
+}
+
+void pc_node_free(struct pathcache *c, struct rp_node *n)
+{
+	struct rp_text *text = rp_node_text(n);
+
+	if (n->handle && c->backend->release)
+		c->backend->release(c, n->object_id, n->object_gen, n->handle);
+	if (text)
+		pc_free(c->mem, text, sizeof(*text) + text->len);
+	pc_free(c->mem, n, sizeof(*n));
+}
+
+/* ---- the sweep ---------------------------------------------------------- */
+
+/* Does nothing lead to d any more? */
+static bool unreachable(const struct rp_dentry *d)
+{
+	return lockref_is_dead(&d->dir->ref) ||
+	       d->id < atomic_load_explicit(&d->dir->gen, memory_order_relaxed);
+}
+
+static uint32_t sweep_bucket(struct pathcache *c, const struct rp_buckets *b, uint32_t i)
+{
+	struct rp_hlink *l = rp_table_first(b, i);
+	uint32_t seen = 1;
+
+	for (; l; seen++) {
+		struct rp_dentry *d = rp_dentry_of(l);
+
+		/* Killing leaves l's own link as it is until a grace period. */
+		l = rp_table_next(b, l);
+		if (unreachable(d))
+			pc_kill(c, d);
+	}
+	return seen;
+}
+
+uint32_t pc_sweep(struct pathcache *c, uint32_t n)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->tree.dentries);
+	struct pc_sweep *s = &c->sweep;
+	uint32_t seen = 0;
+
+	if (s->running && s->mask != b->mask)
+		s->running = false;
+	if (!s->running) {
+		if (!s->needed)
+			return 0;
+		s->needed = false;
+		s->running = true;
+		s->mask = b->mask;
+		s->bucket = 0;
+	}
+	while (seen < n && s->bucket <= b->mask)
+		seen += sweep_bucket(c, b, s->bucket++);
+	if (s->bucket > b->mask)
+		s->running = false;
+	return seen;
+}
+
+/* ---- grace periods ------------------------------------------------------ */
+
+static void retired_free(struct pathcache *c, struct pc_retired *r)
+{
+	while (r->dentries) {
+		struct rp_dentry *d = r->dentries;
+
+		r->dentries = d->next;
+		pc_free(c->mem, d, rp_dentry_size(d->len));
+	}
+	while (r->nodes) {
+		struct rp_node *n = r->nodes;
+
+		r->nodes = (struct rp_node *)atomic_load_explicit(&n->ident.next[0],
+		                                                  memory_order_relaxed);
+		pc_node_free(c, n);
+	}
+	for (int i = 0; i < 2; i++)
+		if (r->buckets[i])
+			pc_free(c->mem, r->buckets[i], rp_buckets_size(r->buckets[i]->mask + 1));
+	atomic_fetch_sub_explicit(&c->deferred, r->bytes, memory_order_relaxed);
+}
+
+void pc_reclaim(struct pathcache *c)
+{
+	struct pc_retired r;
+
+	pthread_mutex_lock(&c->lock);
+	r = c->retired;
+	memset(&c->retired, 0, sizeof(c->retired));
+	pthread_mutex_unlock(&c->lock);
+	if (!r.bytes)
+		return;
+	pc_rcu_synchronize();
+	pc_count(c, PC_GRACE_PERIODS);
+	pthread_mutex_lock(&c->lock);
+	if (r.buckets[0])
+		rp_table_settled(&c->tree.dentries);
+	if (r.buckets[1])
+		rp_table_settled(&c->objects);
+	atomic_store_explicit(&c->crowded, false, memory_order_relaxed);
+	pthread_mutex_unlock(&c->lock);
+	retired_free(c, &r);
+}
+
+void pc_upkeep(struct pathcache *c)
+{
+	if ((atomic_load_explicit(&c->deferred, memory_order_relaxed) <= c->backlog &&
+	     !atomic_load_explicit(&c->crowded, memory_order_relaxed)) ||
+	    !pc_rcu_may_wait())
+		return;
+	if (atomic_exchange_explicit(&c->reclaiming, 1, memory_order_relaxed))
+		return;
+	pc_reclaim(c);
+	atomic_store_explicit(&c->reclaiming, 0, memory_order_relaxed);
+}
+
+void pc_store_fini(struct pathcache *c)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->tree.dentries);
+	struct rp_dentry *d;
+
+	pthread_mutex_lock(&c->lock);
+	for (uint32_t i = 0; i <= b->mask; i++)
+		for (struct rp_hlink *l; (l = rp_table_first(b, i)) != NULL;)
+			pc_kill(c, rp_dentry_of(l));
+	d = rp_node_name(c->tree.root);
+	if (d)
+		pc_kill(c, d);
+	pthread_mutex_unlock(&c->lock);
+	pc_node_put(c, c->tree.root);
+	pc_reclaim(c);
+}

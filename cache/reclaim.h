@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * reclaim: what was taken out of reach waits here for a grace period.
+ *
+ * The list is the cache's own and lives under the change lock. Who pays is
+ * pathcache_maintain(), or a thread that has just filled and finds more waiting
+ * than the backlog allows, outside of any read section.
+ */
+#ifndef PC_RECLAIM_H
+#define PC_RECLAIM_H
+
+#include "cache.h"
+
+static inline void pc_count_up(_Atomic(uint64_t) *n)
+{
+	atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
+}
+
+static inline void pc_count_down(_Atomic(uint64_t) *n)
+{
+	atomic_fetch_sub_explicit(n, 1, memory_order_relaxed);
+}
+
+/* Retire; nothing leads to it any more but readers' own pointers. Context: change lock. */
+void pc_retire_node(struct pathcache *c, struct rp_node *n);
+void pc_retire_dentry(struct pathcache *c, struct rp_dentry *d);
+/* Count size bytes as retired; for what has a list of its own. */
+void pc_retire_bytes(struct pathcache *c, size_t size);
+
+/* Free a node that no reader can see. Context: no lock; the backend is told. */
+void pc_node_free(struct pathcache *c, struct rp_node *n);
+
+/* Look at about n dentries and kill those nothing leads to. Return: how many were looked at. */
+uint32_t pc_sweep(struct pathcache *c, uint32_t n);
+
+/* Pay a grace period and free what waited for it. Context: no lock, no read section. */
+void pc_reclaim(struct pathcache *c);
+
+/* pc_reclaim() where the backlog is over its limit, nobody else pays, and this thread may wait. */
+void pc_upkeep(struct pathcache *c);
+
+/* Free everything. Context: close; nobody else uses the cache. */
+void pc_store_fini(struct pathcache *c);
+
+#endif
