@@ -93,7 +93,7 @@ static int complain(const char *what, int error)
 
 static struct pathcache_stats stats_of(struct pathcache *cache)
 {
-	struct pathcache_stats stats = { .size = sizeof(stats) };
+	struct pathcache_stats stats = {.size = sizeof(stats)};
 
 	pathcache_get_stats(cache, &stats);
 	return stats;
@@ -121,16 +121,16 @@ static int bad_usage(const char *problem, const char *argument)
 static int parse_options(struct demo_options *opt, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "csv", required_argument, NULL, 'c' },
-		{ "quick", no_argument, NULL, 'q' },
-		{ "budget", required_argument, NULL, 'b' },
-		{ "max-paths", required_argument, NULL, 'm' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		{"csv", required_argument, NULL, 'c'},
+		{"quick", no_argument, NULL, 'q'},
+		{"budget", required_argument, NULL, 'b'},
+		{"max-paths", required_argument, NULL, 'm'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	int c;
 
-	*opt = (struct demo_options){ .dir = "/usr", .budget_mb = 2048, .max_paths = 500000 };
+	*opt = (struct demo_options){.dir = "/usr", .budget_mb = 2048, .max_paths = 500000};
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c':
@@ -183,7 +183,7 @@ static int open_caches(struct demo *demo)
 
 static void warm_cache(struct demo *demo, size_t mode)
 {
-	const struct pathcache_how how = { .size = sizeof(how), .flags = PATHCACHE_NOFOLLOW };
+	const struct pathcache_how how = {.size = sizeof(how), .flags = PATHCACHE_NOFOLLOW};
 	struct bench_progress progress;
 	struct pathcache_stats stats;
 	struct pathcache_attr attr;
@@ -221,12 +221,12 @@ static int may_have_changed(const struct demo *demo, int kernel_error, const str
 /* Return: 1 all caches answer as the kernel, 0 the file is on the move, -EIO an answer is wrong. */
 static int verify_path(const struct demo *demo, const char *path)
 {
-	const struct pathcache_how how = { .size = sizeof(how), .flags = PATHCACHE_NOFOLLOW };
-	struct stat st = { 0 };
+	const struct pathcache_how how = {.size = sizeof(how), .flags = PATHCACHE_NOFOLLOW};
+	struct stat st = {0};
 	int kernel_error = fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
 
 	for (size_t i = 0; i < MODES; i++) {
-		struct pathcache_attr attr = { 0 };
+		struct pathcache_attr attr = {0};
 		int error = pathcache_stat(demo->cache[i], path, &how, &attr);
 
 		if (same_answer(error, &attr, kernel_error, &st))
@@ -360,7 +360,7 @@ static uint64_t floor_op(void *arg, struct bench_thread *thread)
 /* What entering and leaving the kernel costs here, whatever is done there. */
 static int measure_floor(struct demo *demo)
 {
-	const struct bench_variant variant = { .mode = "getppid", .op = floor_op };
+	const struct bench_variant variant = {.mode = "getppid", .op = floor_op};
 	const struct bench_cell cell = {
 		.bench = "demo",
 		.scenario = "floor",
@@ -418,7 +418,7 @@ static int measure_cell(struct demo *demo, const char *scenario, const struct be
 		contenders[v] = (struct contender){
 			.cache = v < MODES ? demo->cache[v] : NULL,
 			.paths = paths,
-			.how = { .size = sizeof(contenders[v].how), .flags = PATHCACHE_NOFOLLOW },
+			.how = {.size = sizeof(contenders[v].how), .flags = PATHCACHE_NOFOLLOW},
 		};
 		variants[v] = (struct bench_variant){
 			.mode = mode_names[v],
@@ -445,10 +445,10 @@ static void make_plan(struct demo *demo)
 	double ms;
 
 	if (demo->opt.quick) {
-		demo->plan = (struct bench_plan){ .rounds = 5, .round_ms = 1, .warmup_ms = 1 };
+		demo->plan = (struct bench_plan){.rounds = 5, .round_ms = 1, .warmup_ms = 1};
 		return;
 	}
-	demo->plan = (struct bench_plan){ .rounds = 7, .pin = 1 };
+	demo->plan = (struct bench_plan){.rounds = 7, .pin = 1};
 	/* The warm-up of a cell counts as one round more. */
 	ms = left * 1000 / (double)(cells * VARIANTS * (demo->plan.rounds + 1));
 	if (ms < MIN_ROUND_MS)
@@ -513,7 +513,7 @@ static int report(struct demo *demo)
 
 static int report_counter_proof(const char *path)
 {
-	static const int faults_expected[MODES] = { 0, 1, 1, 1 };
+	static const int faults_expected[MODES] = {0, 1, 1, 1};
 	int result = 0;
 
 	for (size_t i = 0; i < MODES; i++) {
@@ -635,7 +635,7 @@ static int close_all(struct demo *demo, int error)
 
 int main(int argc, char **argv)
 {
-	struct demo demo = { 0 };
+	struct demo demo = {0};
 	int error;
 
 	if (argc == 4 && !strcmp(argv[1], "--prove-fault"))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Does the demo work, and does it notice what it has to? 
+# Does the demo work, and does it notice what it has to?
 # usage: demo_smoke.sh BENCH_DEMO jemalloc|libc
 set -eu
 demo=$1

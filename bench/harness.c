@@ -476,7 +476,7 @@ int bench_csv_close(FILE *csv)
 
 void bench_table_init(struct bench_table *table, size_t left)
 {
-	*table = (struct bench_table){ .left = left };
+	*table = (struct bench_table){.left = left};
 }
 
 static int table_reserve(struct bench_table *table)
@@ -552,7 +552,7 @@ static void print_row(const char *row, const size_t widths[MAX_COLUMNS], size_t 
 
 void bench_table_print(const struct bench_table *table, FILE *out)
 {
-	size_t widths[MAX_COLUMNS] = { 0 };
+	size_t widths[MAX_COLUMNS] = {0};
 
 	for (size_t i = 0; i < table->nrows; i++)
 		measure_row(table->rows[i], widths);

@@ -100,11 +100,11 @@ static int check_dir(const char *dir)
 int bench_paths_collect(struct bench_paths *set, const char *dir, size_t max, const char *label)
 {
 	struct bench_progress progress;
-	char *roots[2] = { NULL, NULL };
+	char *roots[2] = {NULL, NULL};
 	FTS *tree;
 	int error;
 
-	*set = (struct bench_paths){ 0 };
+	*set = (struct bench_paths){0};
 	error = check_dir(dir);
 	if (error)
 		return error;
@@ -192,5 +192,5 @@ void bench_paths_fini(struct bench_paths *set)
 	}
 	free(set->text);
 	free(set->path);
-	*set = (struct bench_paths){ 0 };
+	*set = (struct bench_paths){0};
 }

@@ -52,7 +52,7 @@ struct prover {
 /* The errno, the length, or something of the attributes that would show a mix-up. */
 static long ask(struct pathcache *cache, enum kind kind, const char *path, uint64_t flags)
 {
-	struct pathcache_how how = { .size = sizeof(how), .flags = flags };
+	struct pathcache_how how = {.size = sizeof(how), .flags = flags};
 	struct pathcache_attr attr;
 	char text[4096];
 	int error;
@@ -168,7 +168,7 @@ static void store_seen(int signal)
 
 static uint64_t backend_calls(struct pathcache *cache)
 {
-	struct pathcache_stats stats = { .size = sizeof(stats) };
+	struct pathcache_stats stats = {.size = sizeof(stats)};
 
 	return pathcache_get_stats(cache, &stats) ? 0 : stats.backend_calls;
 }
@@ -176,7 +176,7 @@ static uint64_t backend_calls(struct pathcache *cache)
 /* Protect between the barriers. All provers run, so each barrier is met even on failure. */
 static int hold_read_only(struct proof *proof)
 {
-	const struct sigaction catch = { .sa_handler = store_seen };
+	const struct sigaction catch = {.sa_handler = store_seen};
 	struct sigaction before;
 	int error, writable;
 
@@ -204,7 +204,7 @@ static void start_provers(struct proof *proof, struct prover *provers, unsigned 
 
 static int run_provers(struct proof *proof, struct proof_result *result)
 {
-	struct prover provers[MAX_THREADS] = { 0 };
+	struct prover provers[MAX_THREADS] = {0};
 	unsigned int cpus = bench_cpu_count();
 	unsigned int threads = cpus < 2 ? 2 : cpus > MAX_THREADS ? MAX_THREADS : cpus;
 	uint64_t before = backend_calls(proof->cache);
@@ -233,10 +233,10 @@ static int run_provers(struct proof *proof, struct proof_result *result)
 int proof_zero_stores(struct pathcache *cache, const struct bench_paths *set,
                       struct proof_result *result)
 {
-	struct proof proof = { .cache = cache };
+	struct proof proof = {.cache = cache};
 	int error;
 
-	*result = (struct proof_result){ 0 };
+	*result = (struct proof_result){0};
 	proof.probes = calloc(MAX_PROBES, sizeof(*proof.probes));
 	if (!proof.probes)
 		return -ENOMEM;
@@ -270,7 +270,7 @@ int proof_mode_by_name(const char *mode)
 int proof_child_main(const char *mode, const char *path)
 {
 	static const char armed[] = "armed";
-	const struct rlimit no_core = { 0, 0 };
+	const struct rlimit no_core = {0, 0};
 	struct pathcache_options options;
 	struct pathcache *cache;
 	int number = proof_mode_by_name(mode);

@@ -10,8 +10,8 @@
 #include "cache.h"
 #include "cred.h"
 
-#define REPLY_FLAGS                                                                                \
-	(PATHCACHE_REPLY_PRIVATE | PATHCACHE_REPLY_NO_CACHE | PATHCACHE_REPLY_NO_NEGATIVE |        \
+#define REPLY_FLAGS \
+	(PATHCACHE_REPLY_PRIVATE | PATHCACHE_REPLY_NO_CACHE | PATHCACHE_REPLY_NO_NEGATIVE | \
 	 PATHCACHE_REPLY_ASK_ACCESS)
 #define ATTR_NEEDED (PATHCACHE_ATTR_MODE | PATHCACHE_ATTR_UID | PATHCACHE_ATTR_GID)
 
@@ -28,17 +28,17 @@ static struct app *app_of(const struct pathcache *c)
 
 static struct pathcache_object object_of(const struct rp_node *n)
 {
-	return (struct pathcache_object){ n->object_id, n->object_gen, n->handle };
+	return (struct pathcache_object){n->object_id, n->object_gen, n->handle};
 }
 
 static struct pathcache_cred cred_of(const struct rp_cred *cred)
 {
-	return (struct pathcache_cred){ .size = sizeof(struct pathcache_cred),
-		                        .uid = cred->uid,
-		                        .gid = cred->gid,
-		                        .groups = cred->groups,
-		                        .ngroups = cred->ngroups,
-		                        .caps = cred->caps };
+	return (struct pathcache_cred){.size = sizeof(struct pathcache_cred),
+	                               .uid = cred->uid,
+	                               .gid = cred->gid,
+	                               .groups = cred->groups,
+	                               .ngroups = cred->ngroups,
+	                               .caps = cred->caps};
 }
 
 static uint32_t flags_of(uint32_t reply)
@@ -77,7 +77,7 @@ static int app_lookup(struct pathcache *c, struct rp_node *dir, const char *name
                       const struct rp_cred *cred, struct pc_answer *a)
 {
 	struct app *app = app_of(c);
-	struct pathcache_reply r = { .size = sizeof(r) };
+	struct pathcache_reply r = {.size = sizeof(r)};
 	struct pathcache_object o = object_of(dir);
 	struct pathcache_cred who = cred_of(cred);
 	int rc = app->ops.lookup(app->ctx, &o, name, len, &who, &r);
@@ -103,7 +103,7 @@ static int app_getattr(struct pathcache *c, struct rp_node *node, const struct r
                        struct pc_answer *a)
 {
 	struct app *app = app_of(c);
-	struct pathcache_reply r = { .size = sizeof(r) };
+	struct pathcache_reply r = {.size = sizeof(r)};
 	struct pathcache_object o = object_of(node);
 	struct pathcache_cred who = cred_of(cred);
 	int rc = app->ops.getattr(app->ctx, &o, &who, &r);
@@ -156,7 +156,7 @@ static int app_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie
 static void app_release(struct pathcache *c, uint64_t id, uint64_t gen, void *handle)
 {
 	struct app *app = app_of(c);
-	struct pathcache_object o = { id, gen, handle };
+	struct pathcache_object o = {id, gen, handle};
 
 	if (app->ops.release)
 		app->ops.release(app->ctx, &o);
@@ -186,8 +186,8 @@ int pc_app_create(const struct pathcache_ops *ops, void *ctx, const struct pathc
 	app->ops = *ops;
 	app->ctx = ctx;
 	/* Major 0 is the kernel's for file systems without a device. */
-	app->dev = makedev(0, (1u << 19) +
-	                          atomic_fetch_add_explicit(&last_minor, 1, memory_order_relaxed));
+	app->dev = makedev(0, (1u << 19) + atomic_fetch_add_explicit(&last_minor, 1,
+	                                                             memory_order_relaxed));
 	rc = reply_take(app, reply, root);
 	if (rc) {
 		free(app);

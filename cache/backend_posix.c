@@ -46,12 +46,12 @@ static uint32_t mask_of(const struct statx *sx)
 	static const struct {
 		uint32_t from, to;
 	} map[] = {
-		{ STATX_TYPE, PATHCACHE_ATTR_MODE },     { STATX_NLINK, PATHCACHE_ATTR_NLINK },
-		{ STATX_UID, PATHCACHE_ATTR_UID },       { STATX_GID, PATHCACHE_ATTR_GID },
-		{ STATX_ATIME, PATHCACHE_ATTR_ATIME },   { STATX_MTIME, PATHCACHE_ATTR_MTIME },
-		{ STATX_CTIME, PATHCACHE_ATTR_CTIME },   { STATX_INO, PATHCACHE_ATTR_INO },
-		{ STATX_SIZE, PATHCACHE_ATTR_SIZE },     { STATX_BLOCKS, PATHCACHE_ATTR_BLOCKS },
-		{ STATX_BTIME, PATHCACHE_ATTR_BTIME },   { STATX_MNT_ID, PATHCACHE_ATTR_MNT_ID },
+		{STATX_TYPE, PATHCACHE_ATTR_MODE},   {STATX_NLINK, PATHCACHE_ATTR_NLINK},
+		{STATX_UID, PATHCACHE_ATTR_UID},     {STATX_GID, PATHCACHE_ATTR_GID},
+		{STATX_ATIME, PATHCACHE_ATTR_ATIME}, {STATX_MTIME, PATHCACHE_ATTR_MTIME},
+		{STATX_CTIME, PATHCACHE_ATTR_CTIME}, {STATX_INO, PATHCACHE_ATTR_INO},
+		{STATX_SIZE, PATHCACHE_ATTR_SIZE},   {STATX_BLOCKS, PATHCACHE_ATTR_BLOCKS},
+		{STATX_BTIME, PATHCACHE_ATTR_BTIME}, {STATX_MNT_ID, PATHCACHE_ATTR_MNT_ID},
 	};
 	uint32_t mask = 0;
 
@@ -116,9 +116,9 @@ int pc_posix_statx(int fd, const char *name, struct pc_answer *a)
 static bool server_decides(unsigned long type)
 {
 	static const unsigned long remote[] = {
-		NFS_SUPER_MAGIC, SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
-		FUSE_SUPER_MAGIC, V9FS_MAGIC,      AFS_SUPER_MAGIC,  CODA_SUPER_MAGIC,
-		CEPH_SUPER_MAGIC,
+		NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC,
+		SMB2_SUPER_MAGIC, FUSE_SUPER_MAGIC, V9FS_MAGIC,
+		AFS_SUPER_MAGIC,  CODA_SUPER_MAGIC, CEPH_SUPER_MAGIC,
 	};
 
 	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
@@ -297,7 +297,8 @@ static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct r
 	a->flags = 0;
 	if (rc)
 		return rc;
-	fd = openat(at.fd, at_path(&at, "..", path, sizeof(path)), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(at.fd, at_path(&at, "..", path, sizeof(path)),
+	            O_PATH | O_DIRECTORY | O_CLOEXEC);
 	rc = fd < 0 ? -errno : 0;
 	if (!rc && !p->is_slash)
 		rc = below_root(c, fd);
@@ -332,7 +333,7 @@ static int place_of(struct pathcache *c, struct rp_node *node, struct place *p)
 		p->name[0] = '\0';
 		if (rp_node_is_dir(node))
 			return pc_dirfd_get(c, node, &p->at);
-		p->at = (struct pc_dirfd){ .fd = pc_posix_handle_fd(node) };
+		p->at = (struct pc_dirfd){.fd = pc_posix_handle_fd(node)};
 		return 0;
 	}
 	pc_read_begin();
@@ -448,7 +449,8 @@ static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
 	if (rc)
 		return rc;
 	/* By the object itself, so that the way to it is not judged again. */
-	fd = openat(p.at.fd, *p.name || p.at.prefix ? at_path(&p.at, p.name, path, sizeof(path)) : ".",
+	fd = openat(p.at.fd,
+	            *p.name || p.at.prefix ? at_path(&p.at, p.name, path, sizeof(path)) : ".",
 	            O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && !p.name[0] && !p.at.prefix)
 		fd = dup(p.at.fd); /* no directory, or one that may not be searched */
@@ -517,8 +519,7 @@ static int posix_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cook
 		seekdir(d, (long)cookie);
 	for (errno = 0; (e = readdir(d)) != NULL; errno = 0)
 		if (!dot_name(e->d_name) && fn(arg, e->d_name, strlen(e->d_name), e->d_ino,
-		                               (uint32_t)DTTOIF(e->d_type),
-		                               (uint64_t)e->d_off))
+		                               (uint32_t)DTTOIF(e->d_type), (uint64_t)e->d_off))
 			break;
 	if (!e)
 		rc = -errno;
@@ -530,7 +531,7 @@ static int posix_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cook
 
 static int openat2_path(int dirfd, const char *path, uint64_t flags)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC};
 	long fd;
 
 	if (flags & PATHCACHE_NOFOLLOW)
@@ -616,7 +617,7 @@ static ssize_t posix_path(struct pathcache *c, struct rp_node *node, char *buf, 
 {
 	const struct pc_posix *p = c->backend_data;
 	char path[PATH_MAX], root[PATH_MAX];
-	struct pc_dirfd at = { .fd = pc_posix_handle_fd(node) };
+	struct pc_dirfd at = {.fd = pc_posix_handle_fd(node)};
 	ssize_t n = at.fd < 0 ? pc_dirfd_get(c, node, &at) : 0, cut = 0;
 	struct stat st;
 

@@ -35,9 +35,9 @@ void pathcache_options_init(struct pathcache_options *opt)
 }
 
 static_assert((int)PATHCACHE_MODE_RCU == RP_MODE_RCU &&
-                  (int)PATHCACHE_MODE_LOCKREF == RP_MODE_LOCKREF &&
-                  (int)PATHCACHE_MODE_REFWALK == RP_MODE_REFWALK &&
-                  (int)PATHCACHE_MODE_LOCKED == RP_MODE_LOCKED,
+                      (int)PATHCACHE_MODE_LOCKREF == RP_MODE_LOCKREF &&
+                      (int)PATHCACHE_MODE_REFWALK == RP_MODE_REFWALK &&
+                      (int)PATHCACHE_MODE_LOCKED == RP_MODE_LOCKED,
               "public and internal modes are the same numbers");
 
 static bool all_zero(const char *p, size_t n)
@@ -95,7 +95,7 @@ static bool sysctl_protected_symlinks(void)
 
 static void tables_free(struct pathcache *c)
 {
-	struct rp_table *tables[2] = { &c->tree.dentries, &c->objects };
+	struct rp_table *tables[2] = {&c->tree.dentries, &c->objects};
 
 	for (int i = 0; i < 2; i++) {
 		struct rp_buckets *b = rp_table_buckets(tables[i]);
@@ -318,7 +318,7 @@ static uint64_t load(const _Atomic(uint64_t) *n)
 
 int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
 {
-	struct pathcache_stats s = { .size = sizeof(s) };
+	struct pathcache_stats s = {.size = sizeof(s)};
 	uint64_t n[PC_COUNTERS];
 	size_t size;
 

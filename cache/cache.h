@@ -30,8 +30,8 @@
 
 /* Nodes and dentries whose memory waits for a grace period. */
 struct pc_retired {
-	struct rp_dentry *dentries; /* by next */
-	struct rp_node *nodes;      /* by ident.next[0] */
+	struct rp_dentry *dentries;    /* by next */
+	struct rp_node *nodes;         /* by ident.next[0] */
 	struct rp_buckets *buckets[2]; /* replaced arrays of the two tables */
 	uint64_t bytes;
 };
@@ -39,8 +39,8 @@ struct pc_retired {
 /* Where the sweep for entries nothing leads to stands. */
 struct pc_sweep {
 	uint32_t bucket;
-	uint32_t mask;   /* of the array the position belongs to */
-	bool needed;     /* something to find since the last full pass began */
+	uint32_t mask; /* of the array the position belongs to */
+	bool needed;   /* something to find since the last full pass began */
 	bool running;
 };
 

@@ -20,14 +20,14 @@ static_assert(RP_CAP_DAC_READ_SEARCH == PATHCACHE_CAP_DAC_READ_SEARCH, "one mean
 /* The first word of each set holds all that matter here. */
 static int caps_get(struct __user_cap_data_struct data[2])
 {
-	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
 
 	return syscall(SYS_capget, &h, data) ? -errno : 0;
 }
 
 static int caps_set(const struct __user_cap_data_struct data[2])
 {
-	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
 
 	return syscall(SYS_capset, &h, data) ? -errno : 0;
 }

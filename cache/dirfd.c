@@ -287,8 +287,7 @@ static int open_error(int err)
 }
 
 /* Without a descriptor to spare: the rest of the trail as a path below at. */
-static int trail_prefix(struct pathcache *c, struct trail *t, const char *name,
-                        struct pc_dirfd *at)
+static int trail_prefix(struct pathcache *c, struct trail *t, const char *name, struct pc_dirfd *at)
 {
 	size_t len = 0;
 
@@ -327,7 +326,7 @@ static int trail_open(struct pathcache *c, struct trail *t, struct pc_dirfd *at)
 
 int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
 {
-	struct trail t = { NULL, 0, 0 };
+	struct trail t = {NULL, 0, 0};
 	struct pc_answer *a;
 	int rc;
 
@@ -355,7 +354,7 @@ int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
 
 void pc_dirfd_adopt(struct pathcache *c, struct rp_node *node, int fd)
 {
-	struct pc_dirfd at = { .fd = fd, .slot = UINT32_MAX };
+	struct pc_dirfd at = {.fd = fd, .slot = UINT32_MAX};
 
 	if (node != c->tree.root)
 		set_put(c, node, &at);

@@ -60,11 +60,10 @@ static void lead_cancelled(void *arg)
 
 /* Ask as the leader of flight, which may be NULL. */
 static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_node *dir,
-                     const char *name, size_t len, const struct rp_cred *cred,
-                     struct pc_found *out)
+                     const char *name, size_t len, const struct rp_cred *cred, struct pc_found *out)
 {
 	struct pc_asked asked = pc_asked_now(c);
-	struct lead lead = { c, flight };
+	struct lead lead = {c, flight};
 	struct pc_answer a;
 	bool shared;
 	int rc;
@@ -138,7 +137,7 @@ int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred
 	asked_count(c, rc);
 	if (rc)
 		return rc;
-	*perm = (struct rp_perm){ a.attr.mode, a.attr.uid, a.attr.gid };
+	*perm = (struct rp_perm){a.attr.mode, a.attr.uid, a.attr.gid};
 	*flags = a.flags;
 	return pc_store_start(c, dir, &a, asked);
 }

@@ -40,8 +40,7 @@ int pc_fill_text(struct pathcache *c, struct rp_node *node);
 /* Whether node has an ACL. */
 int pc_fill_acl(struct pathcache *c, struct rp_node *node);
 
-int pc_fill_access(struct pathcache *c, struct rp_node *node, int mask,
-                   const struct rp_cred *cred);
+int pc_fill_access(struct pathcache *c, struct rp_node *node, int mask, const struct rp_cred *cred);
 
 /* The rest of a path, by the kernel. */
 int pc_fill_kernel(struct pathcache *c, struct rp_node *dir, const char *rest, uint64_t flags,

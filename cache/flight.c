@@ -30,8 +30,7 @@ void pc_flights_fini(struct pc_flights *f)
 static struct pc_flight **lane_of(struct pathcache *c, const struct rp_node *dir, const char *name,
                                   size_t len)
 {
-	return &c->flights.lane[rp_name_hash(&c->tree.secret, dir->id, name, len) %
-	                        PC_FLIGHT_LANES];
+	return &c->flights.lane[rp_name_hash(&c->tree.secret, dir, name, len) % PC_FLIGHT_LANES];
 }
 
 /* One under way that a lookup beginning now may join. */
@@ -99,7 +98,7 @@ static void wait_cancelled(void *arg)
 /* Wait for f to end or to lose its leader. Return: false when patience ended. */
 static bool flight_wait(struct pathcache *c, struct pc_flight *f)
 {
-	struct wait w = { c, f };
+	struct wait w = {c, f};
 	struct timespec at;
 	int rc = 0;
 

@@ -15,13 +15,13 @@
 #define LOOKUP_TRIES_MAX 64u
 
 static_assert(PATHCACHE_NOFOLLOW == RP_W_NOFOLLOW && PATHCACHE_DIRECTORY == RP_W_DIRECTORY &&
-                  PATHCACHE_BENEATH == RP_W_BENEATH && PATHCACHE_IN_ROOT == RP_W_IN_ROOT &&
-                  PATHCACHE_NO_SYMLINKS == RP_W_NO_SYMLINKS &&
-                  PATHCACHE_NO_XDEV == RP_W_NO_XDEV,
+                      PATHCACHE_BENEATH == RP_W_BENEATH && PATHCACHE_IN_ROOT == RP_W_IN_ROOT &&
+                      PATHCACHE_NO_SYMLINKS == RP_W_NO_SYMLINKS &&
+                      PATHCACHE_NO_XDEV == RP_W_NO_XDEV,
               "the walk takes the public flags as they are");
 
-#define FLAGS_KNOWN                                                                                \
-	(PATHCACHE_NOFOLLOW | PATHCACHE_DIRECTORY | PATHCACHE_BENEATH | PATHCACHE_IN_ROOT |        \
+#define FLAGS_KNOWN \
+	(PATHCACHE_NOFOLLOW | PATHCACHE_DIRECTORY | PATHCACHE_BENEATH | PATHCACHE_IN_ROOT | \
 	 PATHCACHE_NO_SYMLINKS | PATHCACHE_NO_XDEV | PATHCACHE_CACHED)
 
 /* ---- setting out -------------------------------------------------------- */
@@ -355,9 +355,9 @@ static int on_start(struct pc_lookup *lk)
 
 	if (!lk->locked && pc_start_known(lk->c, lk->base))
 		return atomic_load_explicit(&lk->c->tree.subtree_stamp, memory_order_relaxed) ==
-		               lk->w.subtree
-		           ? 0
-		           : retry(lk);
+		                       lk->w.subtree
+		               ? 0
+		               : retry(lk);
 	if (lk->flags & PATHCACHE_CACHED)
 		return -EAGAIN;
 	lk->asked = true;

@@ -43,9 +43,10 @@ struct pc_lookup {
 	/* Of the slow path. */
 	struct rp_node *base;   /* held; w.cur across a backend call */
 	struct rp_node *answer; /* held; what the backend led to */
-	struct rp_node *parent; /* held; the last directory reached by an asked ".."; all below may hang on it */
-	struct rp_node *final;  /* held; the walk's end is reached, only the last step is left */
-	struct rp_node *fresh;  /* held; attr is of it, asked during this call */
+	struct rp_node *
+		parent; /* held; the last directory reached by an asked ".."; all below may hang on it */
+	struct rp_node *final; /* held; the walk's end is reached, only the last step is left */
+	struct rp_node *fresh; /* held; attr is of it, asked during this call */
 	struct rp_attr attr;
 	char *rest;
 	size_t rest_size;

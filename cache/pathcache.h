@@ -438,28 +438,28 @@ void pathcache_thread_unregister(void);
  */
 struct pathcache_stats {
 	size_t size;
-	uint64_t lookups;         /* queries */
-	uint64_t hits;            /* ... answered without asking the backend */
-	uint64_t retries;         /* walks begun again since a change raced them */
-	uint64_t locked_walks;    /* walks done with changes held off */
-	uint64_t misses;          /* components that were not in memory */
-	uint64_t fills;           /* backend answers that were kept */
-	uint64_t coalesced;       /* misses that waited for another's answer */
-	uint64_t gave_up;         /* waiters that asked for themselves after wait_ms */
-	uint64_t stale_fills;     /* answers not kept: invalidated meanwhile */
-	uint64_t uncached;        /* answers not kept: over budget, memory, or by backend */
-	uint64_t backend_calls;   /* questions put to the backend */
-	uint64_t backend_errors;  /* ... that ended in something other than an answer */
-	uint64_t passthrough;     /* lookups handed to the kernel whole (proc, sys) */
-	uint64_t asked_access;    /* permissions the backend was asked for */
-	uint64_t invalidations;   /* calls of pathcache_invalidate_*() */
-	uint64_t grace_periods;   /* waited for */
-	uint64_t dentries;        /* now: names in memory, negative ones included */
-	uint64_t negatives;       /* now: names known to be absent */
-	uint64_t nodes;           /* now: objects in memory */
-	uint64_t bytes;           /* now: all of it, deferred included */
-	uint64_t deferred_bytes;  /* now: waiting for a grace period */
-	uint64_t dirfds;          /* now: descriptors of directories */
+	uint64_t lookups;        /* queries */
+	uint64_t hits;           /* ... answered without asking the backend */
+	uint64_t retries;        /* walks begun again since a change raced them */
+	uint64_t locked_walks;   /* walks done with changes held off */
+	uint64_t misses;         /* components that were not in memory */
+	uint64_t fills;          /* backend answers that were kept */
+	uint64_t coalesced;      /* misses that waited for another's answer */
+	uint64_t gave_up;        /* waiters that asked for themselves after wait_ms */
+	uint64_t stale_fills;    /* answers not kept: invalidated meanwhile */
+	uint64_t uncached;       /* answers not kept: over budget, memory, or by backend */
+	uint64_t backend_calls;  /* questions put to the backend */
+	uint64_t backend_errors; /* ... that ended in something other than an answer */
+	uint64_t passthrough;    /* lookups handed to the kernel whole (proc, sys) */
+	uint64_t asked_access;   /* permissions the backend was asked for */
+	uint64_t invalidations;  /* calls of pathcache_invalidate_*() */
+	uint64_t grace_periods;  /* waited for */
+	uint64_t dentries;       /* now: names in memory, negative ones included */
+	uint64_t negatives;      /* now: names known to be absent */
+	uint64_t nodes;          /* now: objects in memory */
+	uint64_t bytes;          /* now: all of it, deferred included */
+	uint64_t deferred_bytes; /* now: waiting for a grace period */
+	uint64_t dirfds;         /* now: descriptors of directories */
 };
 
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */

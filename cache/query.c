@@ -12,9 +12,9 @@
 #include "lookup.h"
 
 static_assert(sizeof(struct pathcache_attr) == sizeof(struct rp_attr) &&
-                  offsetof(struct pathcache_attr, mnt_id) == offsetof(struct rp_attr, mnt_id) &&
-                  offsetof(struct pathcache_attr, btime_nsec) ==
-                      offsetof(struct rp_attr, btime_nsec),
+                      offsetof(struct pathcache_attr, mnt_id) == offsetof(struct rp_attr, mnt_id) &&
+                      offsetof(struct pathcache_attr, btime_nsec) ==
+                              offsetof(struct rp_attr, btime_nsec),
               "public and internal attributes are one layout");
 
 #define STATX_IMMUTABLE 0x10u /* statx(2): STATX_ATTR_IMMUTABLE */
@@ -77,12 +77,12 @@ static enum rp_status last_access(struct pc_lookup *lk)
 		return RP_NEED_ACCESS;
 	if (!pc_lookup_attr(lk, &attr))
 		return RP_NEED_ATTR;
-	perm = (struct rp_perm){ attr.mode, attr.uid, attr.gid };
+	perm = (struct rp_perm){attr.mode, attr.uid, attr.gid};
 	if (lk->amode & W_OK && attr.attributes & STATX_IMMUTABLE)
 		return last_err(lk, -EPERM);
 	if (nf & (RP_N_ACL | RP_N_ACL_UNKNOWN)) {
 		/* An ACL cannot take away what a capability gives. */
-		struct rp_cred caps = { UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps };
+		struct rp_cred caps = {UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps};
 
 		/* As the owner's, whom the caller is not; x for anybody is what a capability needs. */
 		perm.mode = (perm.mode & S_IFMT) | (perm.mode & 0111 ? 0100 : 0);
@@ -148,7 +148,7 @@ static enum rp_status path_of_node(struct pc_lookup *lk, char *buf, size_t *at)
 	d = rp_node_name(lk->final);
 	if (!d || !d->dir || rp_dentry_is_hint(d, lk->w.fresh))
 		return last_err(lk, -ENOENT);
-	lk->w.steps[lk->w.nsteps++] = (struct rp_step){ d->id, NULL, d->slot };
+	lk->w.steps[lk->w.nsteps++] = (struct rp_step){d->id, NULL, d->slot};
 	return rp_walk_path(&lk->w, d->dir, d->name, d->len, buf, lk->size - 1, at);
 }
 
@@ -273,7 +273,7 @@ static int fd_judge(int fd, const struct rp_cred *cred, int oflags)
 		return 0;
 	if (fstat(fd, &st))
 		return -errno;
-	perm = (struct rp_perm){ st.st_mode, st.st_uid, st.st_gid };
+	perm = (struct rp_perm){st.st_mode, st.st_uid, st.st_gid};
 	return rp_perm_allows(&perm, cred, mask) ? 0 : -EACCES;
 }
 
@@ -308,7 +308,7 @@ static void open_refuted(struct pathcache *c, struct rp_node *n)
 int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
                       const struct pathcache_how *how)
 {
-	struct pathcache_how h = { .size = sizeof(h) };
+	struct pathcache_how h = {.size = sizeof(h)};
 	struct pathcache_entry *e;
 	int fd = -ESTALE;
 

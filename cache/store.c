@@ -26,7 +26,7 @@ static struct rp_node *node_of(struct rp_hlink *link)
 uint32_t pc_node_hash(const struct rp_hlink *link)
 {
 	const struct rp_node *n =
-	    (const struct rp_node *)((const char *)link - offsetof(struct rp_node, ident));
+		(const struct rp_node *)((const char *)link - offsetof(struct rp_node, ident));
 
 	return ident_hash(n->object_id, n->object_gen, n->domain);
 }
@@ -158,8 +158,7 @@ void pc_kill_way(struct pathcache *c, struct rp_node *node)
 		d = rp_node_name(node);
 		pc_kill_names(c, node);
 		node = d ? d->dir : NULL;
-	} while (c->dirfds.max && node && node != c->tree.root &&
-	         !pc_dirfds_has(&c->dirfds, node));
+	} while (c->dirfds.max && node && node != c->tree.root && !pc_dirfds_has(&c->dirfds, node));
 	pthread_mutex_unlock(&c->lock);
 	pc_read_end();
 }
@@ -397,7 +396,7 @@ struct pc_asked pc_asked_now(const struct pathcache *c)
 static bool still_good(struct pathcache *c, const struct rp_node *dir, struct pc_asked asked)
 {
 	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) ==
-	                asked.subtree &&
+	                    asked.subtree &&
 	            (!dir || dir->names_stamp <= asked.stamp);
 
 	if (!good)

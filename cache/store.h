@@ -15,8 +15,8 @@
 struct pc_found {
 	struct rp_node *node; /* a reference, the receiver's; NULL: absent */
 	uint64_t id;
-	uint32_t slot;        /* RP_SLOT_NONE: no binding to check */
-	bool kept;            /* a walk may find it in the table */
+	uint32_t slot; /* RP_SLOT_NONE: no binding to check */
+	bool kept;     /* a walk may find it in the table */
 };
 
 /* When a question was put to the backend; sampled before. */

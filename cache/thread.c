@@ -148,7 +148,7 @@ void pc_tally_fini(struct pc_tally *t)
 
 void pc_tally_sum(struct pc_tally *t, uint64_t sum[PC_COUNTERS])
 {
-	struct pc_counts all = { .cache = NULL };
+	struct pc_counts all = {.cache = NULL};
 
 	pthread_mutex_lock(&registry);
 	counts_fold(&all, &t->gone);

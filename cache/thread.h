@@ -39,10 +39,10 @@ enum pc_counter {
 
 /* One thread's counters of one cache. Written by the thread, summed by any. */
 struct pc_counts {
-	struct pathcache *cache;        /* registry lock; NULL: closed */
-	uint64_t serial;                /* const; the cache's */
-	struct pc_counts *next_cache;   /* registry lock */
-	struct pc_counts *next_thread;  /* owning thread */
+	struct pathcache *cache;          /* registry lock; NULL: closed */
+	uint64_t serial;                  /* const; the cache's */
+	struct pc_counts *next_cache;     /* registry lock */
+	struct pc_counts *next_thread;    /* owning thread */
 	_Atomic(uint64_t) n[PC_COUNTERS]; /* atomic, one writer */
 };
 
@@ -52,16 +52,16 @@ struct pc_thread {
 	struct pc_counts *all;
 	bool ours;      /* registered by this library */
 	unsigned depth; /* of sections, QSBR */
-	unsigned pins; /* pathcache_thread_register() calls */
+	unsigned pins;  /* pathcache_thread_register() calls */
 };
 
 extern __thread struct pc_thread pc_thread __attribute__((tls_model("initial-exec")));
 
 /* What a cache keeps for its threads. Its memory is never the cache's arena. */
 struct pc_tally {
-	uint64_t serial;             /* const; never reused */
-	struct pc_counts *list;      /* registry lock */
-	struct pc_counts gone;       /* registry lock; of threads that ended, and without memory */
+	uint64_t serial;        /* const; never reused */
+	struct pc_counts *list; /* registry lock */
+	struct pc_counts gone;  /* registry lock; of threads that ended, and without memory */
 };
 
 void pc_tally_init(struct pc_tally *t, struct pathcache *c);

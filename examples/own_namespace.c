@@ -197,8 +197,8 @@ static const struct pathcache_ops store_ops = {
 
 static void show(struct store *store, struct pathcache *cache, uint32_t uid, const char *path)
 {
-	const struct pathcache_cred cred = { .size = sizeof(cred), .uid = uid, .gid = uid };
-	const struct pathcache_how how = { .size = sizeof(how), .cred = &cred };
+	const struct pathcache_cred cred = {.size = sizeof(cred), .uid = uid, .gid = uid};
+	const struct pathcache_how how = {.size = sizeof(how), .cred = &cred};
 	unsigned int before = store->questions;
 	struct pathcache_attr attr;
 	char canonical[256];
@@ -259,12 +259,12 @@ static void tour(struct store *store, struct pathcache *cache)
 
 int main(void)
 {
-	struct store store = { .lock = PTHREAD_MUTEX_INITIALIZER, .last_id = 1 };
-	struct pathcache_reply root = { .size = sizeof(root) };
+	struct store store = {.lock = PTHREAD_MUTEX_INITIALIZER, .last_id = 1};
+	struct pathcache_reply root = {.size = sizeof(root)};
 	struct pathcache *cache;
 	int error;
 
-	store.root = (struct item){ .id = 1, .mode = S_IFDIR | 0755 };
+	store.root = (struct item){.id = 1, .mode = S_IFDIR | 0755};
 	plant(&store);
 	fill_reply(&store, &store.root, &root);
 	error = pathcache_open_ops(&cache, &store_ops, &store, &root, NULL);

@@ -122,10 +122,10 @@ static uint32_t parse_mode(const char *name)
 		const char *name;
 		enum pathcache_mode mode;
 	} modes[] = {
-		{ "rcu", PATHCACHE_MODE_RCU },
-		{ "lockref", PATHCACHE_MODE_LOCKREF },
-		{ "refwalk", PATHCACHE_MODE_REFWALK },
-		{ "locked", PATHCACHE_MODE_LOCKED },
+		{"rcu", PATHCACHE_MODE_RCU},
+		{"lockref", PATHCACHE_MODE_LOCKREF},
+		{"refwalk", PATHCACHE_MODE_REFWALK},
+		{"locked", PATHCACHE_MODE_LOCKED},
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -221,22 +221,22 @@ static void take_option(struct command *command, int option)
 static void parse_command(struct command *command, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "access", required_argument, NULL, OPT_ACCESS },
-		{ "readlink", no_argument, NULL, OPT_READLINK },
-		{ "realpath", no_argument, NULL, OPT_REALPATH },
-		{ "nofollow", no_argument, NULL, OPT_NOFOLLOW },
-		{ "root", required_argument, NULL, OPT_ROOT },
-		{ "mode", required_argument, NULL, OPT_MODE },
-		{ "repeat", required_argument, NULL, OPT_REPEAT },
-		{ "stats", no_argument, NULL, OPT_STATS },
-		{ "null", no_argument, NULL, '0' },
-		{ "help", no_argument, NULL, OPT_HELP },
-		{ "version", no_argument, NULL, OPT_VERSION },
-		{ 0 },
+		{"access", required_argument, NULL, OPT_ACCESS},
+		{"readlink", no_argument, NULL, OPT_READLINK},
+		{"realpath", no_argument, NULL, OPT_REALPATH},
+		{"nofollow", no_argument, NULL, OPT_NOFOLLOW},
+		{"root", required_argument, NULL, OPT_ROOT},
+		{"mode", required_argument, NULL, OPT_MODE},
+		{"repeat", required_argument, NULL, OPT_REPEAT},
+		{"stats", no_argument, NULL, OPT_STATS},
+		{"null", no_argument, NULL, '0'},
+		{"help", no_argument, NULL, OPT_HELP},
+		{"version", no_argument, NULL, OPT_VERSION},
+		{0},
 	};
 	int option;
 
-	*command = (struct command){ .mode = PATHCACHE_MODE_RCU };
+	*command = (struct command){.mode = PATHCACHE_MODE_RCU};
 	while ((option = getopt_long(argc, argv, "0", longs, NULL)) != -1)
 		take_option(command, option);
 	command->paths = argv + optind;
@@ -327,7 +327,7 @@ static void print_answer(const struct command *command, const char *path,
 
 static void print_stats(struct pathcache *cache)
 {
-	struct pathcache_stats stats = { .size = sizeof(stats) };
+	struct pathcache_stats stats = {.size = sizeof(stats)};
 
 	if (pathcache_get_stats(cache, &stats))
 		return;
@@ -488,7 +488,7 @@ static int close_session(struct session *session)
 int main(int argc, char **argv)
 {
 	struct command command;
-	struct session session = { .command = &command };
+	struct session session = {.command = &command};
 
 	parse_command(&command, argc, argv);
 	if (open_session(&session))

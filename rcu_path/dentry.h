@@ -30,16 +30,16 @@
 #define RP_D_PLACED 0x80u     /* loose, but dir and name were true when it was made */
 
 struct rp_dentry {
-	struct rp_hlink link;       /* RCU; change lock to write */
-	struct rp_node *dir;        /* const after publish */
-	uint32_t hash;              /* const after publish */
-	uint32_t slot;              /* const after publish */
-	uint64_t id;                /* const after publish */
-	struct rp_node *node;       /* const after publish; NULL: negative */
-	struct rp_dentry *next;     /* change lock; next name of node, or retired list */
-	uint8_t flags;              /* const after publish; RP_D_* */
-	uint8_t len;                /* const after publish */
-	char name[];                /* const after publish; no NUL */
+	struct rp_hlink link;   /* RCU; change lock to write */
+	struct rp_node *dir;    /* const after publish */
+	uint32_t hash;          /* const after publish */
+	uint32_t slot;          /* const after publish */
+	uint64_t id;            /* const after publish */
+	struct rp_node *node;   /* const after publish; NULL: negative */
+	struct rp_dentry *next; /* change lock; next name of node, or retired list */
+	uint8_t flags;          /* const after publish; RP_D_* */
+	uint8_t len;            /* const after publish */
+	char name[];            /* const after publish; no NUL */
 };
 
 static inline size_t rp_dentry_size(size_t len)

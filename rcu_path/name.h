@@ -87,13 +87,16 @@ static inline const char *rp_skip_slashes(const char *p, const char *end)
 	return p;
 }
 
-/* Hash of (directory, name). dir_id: the directory node's id. */
-static inline uint32_t rp_name_hash(const struct rp_secret *secret, uint64_t dir_id,
+/*
+ * Hash of (directory, name). dir: the address of the directory's node, which is
+ * nobody else's while it has children; so the node itself is not read.
+ */
+static inline uint32_t rp_name_hash(const struct rp_secret *secret, const void *dir,
                                     const char *name, size_t len)
 {
 	uint64_t h = XXH3_64bits_withSecret(name, len, secret->bytes, sizeof(secret->bytes));
 
-	h = (h ^ dir_id) * UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ (uintptr_t)dir) * UINT64_C(0x9e3779b97f4a7c15);
 	return (uint32_t)(h >> 32);
 }
 

@@ -91,30 +91,30 @@ struct rp_text {
 #define RP_N_BURIED 0x200u     /* dead and out of all tables; waits for its last child to go */
 #define RP_N_HAS_FD 0x400u     /* directory: a descriptor is kept */
 #define RP_N_OWN (RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD) /* the cache's own, in no answer */
-#define RP_N_ASK_WX 0x80u      /* its mount may be read-only or noexec: W_OK, X_OK are asked */
+#define RP_N_ASK_WX 0x80u /* its mount may be read-only or noexec: W_OK, X_OK are asked */
 
 #define RP_NAMES_HINT ((uintptr_t)1)
 
 struct rp_node {
 	/* The reference word and what only writers need. */
-	struct lockref ref;       /* atomic */
-	_Atomic(uint32_t) spin;   /* atomic; count changes of the locked mode */
-	uint32_t nchild;          /* change lock; dentries whose dir this is */
-	struct rp_hlink ident;    /* change lock */
-	uint64_t object_id;       /* const after publish */
-	uint64_t object_gen;      /* const after publish */
-	uint64_t domain;          /* const after publish */
-	void *handle;             /* const after publish */
+	struct lockref ref;     /* atomic */
+	_Atomic(uint32_t) spin; /* atomic; count changes of the locked mode */
+	uint32_t nchild;        /* change lock; dentries whose dir this is */
+	struct rp_hlink ident;  /* change lock */
+	uint64_t object_id;     /* const after publish */
+	uint64_t object_gen;    /* const after publish */
+	uint64_t domain;        /* const after publish */
+	void *handle;           /* const after publish */
 	/* What walks read. */
-	uint64_t id;                     /* const after publish */
-	uint32_t type;                   /* const after publish; S_IFMT bits */
-	_Atomic(uint32_t) flags;         /* atomic; RP_N_* */
-	_Atomic(uintptr_t) names;        /* atomic; change lock to write */
-	_Atomic(uint64_t) gen;           /* atomic; ids below are stale in this subtree */
-	_Atomic(uint64_t) gen_checked;   /* atomic; subtree_stamp that gen accounts for */
-	uint64_t names_stamp;            /* change lock; last time a name in it changed */
-	_Atomic(struct rp_text *) text;  /* atomic, set once */
-	_Atomic(uint64_t) attr_state;    /* atomic; stamp << 1 | valid */
+	uint64_t id;                           /* const after publish */
+	uint32_t type;                         /* const after publish; S_IFMT bits */
+	_Atomic(uint32_t) flags;               /* atomic; RP_N_* */
+	_Atomic(uintptr_t) names;              /* atomic; change lock to write */
+	_Atomic(uint64_t) gen;                 /* atomic; ids below are stale in this subtree */
+	_Atomic(uint64_t) gen_checked;         /* atomic; subtree_stamp that gen accounts for */
+	uint64_t names_stamp;                  /* change lock; last time a name in it changed */
+	_Atomic(struct rp_text *) text;        /* atomic, set once */
+	_Atomic(uint64_t) attr_state;          /* atomic; stamp << 1 | valid */
 	_Atomic(uint64_t) attr[RP_ATTR_WORDS]; /* seq: attr_state */
 };
 
@@ -177,7 +177,7 @@ static inline struct rp_perm rp_node_perm(const struct rp_node *n)
 	w[0] = atomic_load_explicit(&n->attr[0], memory_order_relaxed);
 	w[1] = atomic_load_explicit(&n->attr[1], memory_order_relaxed);
 	memcpy(&a, w, sizeof(w));
-	return (struct rp_perm){ a.mode, a.uid, a.gid };
+	return (struct rp_perm){a.mode, a.uid, a.gid};
 }
 
 static inline uint64_t rp_node_mnt(const struct rp_node *n)
@@ -195,24 +195,24 @@ static inline bool rp_node_attr_valid(const struct rp_node *n, uint64_t gen)
 
 /*
  * Copy a consistent snapshot, known no earlier than stamp gen.
- * Return: false when there is none (unknown, or just being written).
+ * Return: false when there is none (unknown, or just being written); out then
+ * holds nothing of use.
  */
 static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out)
 {
 	/* acquire [A1]: the words. Pairs with rp_node_attr_write(). */
 	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
-	uint64_t w[RP_ATTR_WORDS];
 
 	if (!(s & 1) || (s >> 1) < gen)
 		return false;
-	for (size_t i = 0; i < RP_ATTR_WORDS; i++)
-		w[i] = atomic_load_explicit(&n->attr[i], memory_order_relaxed);
+	for (size_t i = 0; i < RP_ATTR_WORDS; i++) {
+		uint64_t word = atomic_load_explicit(&n->attr[i], memory_order_relaxed);
+
+		memcpy((char *)out + i * sizeof(word), &word, sizeof(word));
+	}
 	/* acquire [A2]: a word of a later write shows its state. Pairs with rp_node_attr_write(). */
 	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&n->attr_state, memory_order_relaxed) != s)
-		return false;
-	memcpy(out, w, sizeof(w));
-	return true;
+	return atomic_load_explicit(&n->attr_state, memory_order_relaxed) == s;
 }
 
 /* Context (both): change lock. stamp: when this became known, or untrue. */

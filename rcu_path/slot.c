@@ -44,7 +44,7 @@ uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id)
 
 	if (slot) {
 		s->free[cls] =
-		    (uint32_t)atomic_load_explicit(rp_slot_ref(s, slot), memory_order_relaxed);
+			(uint32_t)atomic_load_explicit(rp_slot_ref(s, slot), memory_order_relaxed);
 	} else {
 		if (s->line[cls] % RP_SLOT_LINE == 0) {
 			if (s->next_line >= slots_total(s) || s->nchunks == RP_SLOT_CHUNKS)

@@ -26,8 +26,7 @@ static void chain_add(struct rp_buckets *b, struct rp_hlink *link, uint32_t hash
 {
 	_Atomic(struct rp_hlink *) *head = &b->head[hash & b->mask];
 
-	atomic_store_explicit(&link->next[b->set],
-	                      atomic_load_explicit(head, memory_order_relaxed),
+	atomic_store_explicit(&link->next[b->set], atomic_load_explicit(head, memory_order_relaxed),
 	                      memory_order_relaxed);
 	/* release [T1]: publishes the entry. Pairs with rp_table_first(), rp_table_next(). */
 	atomic_store_explicit(head, link, memory_order_release);
@@ -68,7 +67,7 @@ static void table_migrate(struct rp_table *t)
 
 	for (unsigned i = 0; i < TABLE_STEP && t->cursor <= cur->mask; i++, t->cursor++) {
 		struct rp_hlink *l =
-		    atomic_load_explicit(&cur->head[t->cursor], memory_order_relaxed);
+			atomic_load_explicit(&cur->head[t->cursor], memory_order_relaxed);
 
 		for (; l; l = atomic_load_explicit(&l->next[cur->set], memory_order_relaxed))
 			chain_add(t->next, l, t->hash(l));

@@ -7,7 +7,7 @@
 static uint32_t dentry_hash(const struct rp_hlink *link)
 {
 	return ((const struct rp_dentry *)((const char *)link - offsetof(struct rp_dentry, link)))
-	    ->hash;
+	        ->hash;
 }
 
 void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struct rp_node *root)
@@ -61,7 +61,7 @@ struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d)
 		names_set(d->node, (uintptr_t)d);
 	}
 	if (!(d->flags & RP_D_LOOSE)) {
-		d->hash = rp_name_hash(&t->secret, d->dir->id, d->name, d->len);
+		d->hash = rp_name_hash(&t->secret, d->dir, d->name, d->len);
 		rp_table_insert(&t->dentries, &d->link, d->hash);
 	}
 	return hint;

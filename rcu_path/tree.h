@@ -27,14 +27,14 @@
 
 struct rp_tree {
 	/* Read by every walk. */
-	struct rp_table dentries;         /* see table.h */
-	struct rp_slots slots;            /* see slot.h */
-	struct rp_node *root;             /* const */
-	struct rp_secret secret;          /* const */
-	bool protected_symlinks;          /* const; sysctl fs.protected_symlinks */
+	struct rp_table dentries;            /* see table.h */
+	struct rp_slots slots;               /* see slot.h */
+	struct rp_node *root;                /* const */
+	struct rp_secret secret;             /* const */
+	bool protected_symlinks;             /* const; sysctl fs.protected_symlinks */
 	alignas(64) _Atomic(uint64_t) epoch; /* atomic; kills so far */
-	_Atomic(uint64_t) subtree_stamp;  /* atomic; last time a node's gen was raised */
-	_Atomic(uint64_t) loose_stamp;    /* atomic; last change of a name no dentry had */
+	_Atomic(uint64_t) subtree_stamp;     /* atomic; last time a node's gen was raised */
+	_Atomic(uint64_t) loose_stamp;       /* atomic; last change of a name no dentry had */
 	/* Written by every change. */
 	alignas(64) _Atomic(uint64_t) stamp; /* atomic; last number given out */
 };
@@ -56,11 +56,11 @@ static inline uint64_t rp_tree_now(const struct rp_tree *t)
  * The dentry of (dir, name), or NULL: live under the change lock; for a walk
  * under RCU, to be validated.
  */
-static inline struct rp_dentry *rp_tree_find(const struct rp_tree *t, const struct rp_node *dir,
-                               const char *name, size_t len)
+static inline __attribute__((always_inline)) struct rp_dentry *
+rp_tree_find_in(const struct rp_tree *t, const struct rp_buckets *b, const struct rp_node *dir,
+                const char *name, size_t len)
 {
-	uint32_t hash = rp_name_hash(&t->secret, dir->id, name, len);
-	const struct rp_buckets *b = rp_table_buckets(&t->dentries);
+	uint32_t hash = rp_name_hash(&t->secret, dir, name, len);
 
 	for (struct rp_hlink *l = rp_table_first(b, hash); l; l = rp_table_next(b, l)) {
 		struct rp_dentry *d = rp_dentry_of(l);
@@ -70,6 +70,12 @@ static inline struct rp_dentry *rp_tree_find(const struct rp_tree *t, const stru
 			return d;
 	}
 	return NULL;
+}
+
+static inline struct rp_dentry *rp_tree_find(const struct rp_tree *t, const struct rp_node *dir,
+                                             const char *name, size_t len)
+{
+	return rp_tree_find_in(t, rp_table_buckets(&t->dentries), dir, name, len);
 }
 
 /* All below: context: change lock. */

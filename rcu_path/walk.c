@@ -11,9 +11,10 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 	/* acquire [E1]: all that was killed before this epoch is out of reach. Pairs with epoch_advance(). */
 	w->epoch = atomic_load_explicit(&w->tree->epoch, memory_order_acquire);
 	w->subtree = atomic_load_explicit(&w->tree->subtree_stamp, memory_order_relaxed);
-	w->cur = path[0] == '/' ? w->root : start;
-	w->p = path;
+	w->absolute = path[0] == '/';
+	w->cur = w->absolute ? w->root : start;
 	w->end = path + len;
+	w->p = rp_skip_slashes(path, w->end);
 	w->lo = path;
 	w->gen = 0;
 	w->nsteps = 0;
@@ -59,8 +60,8 @@ size_t rp_walk_rest(const struct rp_walk *w, char *buf, size_t size)
 
 void rp_walk_set_rest(struct rp_walk *w, const char *rest, size_t len)
 {
-	w->p = rest;
 	w->end = rest + len;
+	w->p = rp_skip_slashes(rest, w->end);
 	w->lo = rest;
 	w->nframes = 0;
 	w->in_text = false;
@@ -198,7 +199,7 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 		struct rp_node *parent = w->inject;
 
 		w->inject = NULL;
-		w->p += 2;
+		w->p = rp_skip_slashes(w->p + 2, w->end);
 		if ((w->flags & RP_W_NO_XDEV) && rp_node_mnt(parent) != rp_node_mnt(child))
 			return fail(w, -EXDEV);
 		return enter(w, parent, mode);
@@ -278,8 +279,8 @@ ALWAYS_INLINE enum rp_status follow(struct rp_walk *w, struct rp_node *link, con
 	} else if (last && behind != rest) {
 		w->must_dir = true;
 	}
-	w->p = text->bytes;
 	w->end = text->bytes + text->len;
+	w->p = rp_skip_slashes(text->bytes, w->end);
 	w->lo = text->bytes;
 	w->in_text = true;
 	if (text->len == 0)
@@ -361,17 +362,18 @@ ALWAYS_INLINE bool is_dotdot(const char *p, size_t len)
  */
 ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mode mode)
 {
-	size_t len = rp_component_len(w->p, w->end, w->lo);
-	const char *rest = w->p + len;
-	const char *next = rp_skip_slashes(rest, w->end);
-	bool last = next == w->end && w->nframes == 0;
+	const char *p = w->p, *end = w->end;
+	size_t len = rp_component_len(p, end, w->lo);
+	const char *rest = p + len;
+	const char *next = rp_skip_slashes(rest, end);
+	bool last = next == end && w->nframes == 0;
 	struct rp_node *node;
 	uint8_t dflags;
 	enum rp_status st = may_search(w);
 
 	if (st != RP_OK)
 		return st;
-	if (is_dot(w->p, len) || is_dotdot(w->p, len)) {
+	if (*p == '.' && (is_dot(p, len) || is_dotdot(p, len))) {
 		if (len == 2 && (st = go_up(w, mode)) != RP_OK)
 			return st;
 		w->p = next;
@@ -380,7 +382,7 @@ ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mo
 	}
 	if (len > RP_NAME_MAX)
 		return fail(w, -ENAMETOOLONG);
-	st = child(w, w->p, len, &node, &dflags, mode);
+	st = child(w, p, len, &node, &dflags, mode);
 	if (st != RP_OK)
 		return st;
 	if ((dflags & RP_D_LINK) &&
@@ -402,20 +404,58 @@ ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mo
 	return RP_OK;
 }
 
+/*
+ * Go through as many plain directories as there are: not the last component, no
+ * dots, searchable by all, no link, nothing stale. Whatever is not plain is left
+ * to component(). In the RCU modes most of a path is walked here, in registers.
+ */
+ALWAYS_INLINE void stride(struct rp_walk *w)
+{
+	const uint8_t mask =
+		RP_D_DIR | RP_D_SEARCH_ALL | RP_D_GEN | (w->flags & RP_W_NO_XDEV ? RP_D_XDEV : 0);
+	const struct rp_tree *tree = w->tree;
+	const struct rp_buckets *b = rp_table_buckets(&tree->dentries);
+	struct rp_step *step = w->steps + w->nsteps;
+	struct rp_step *const step_end = w->steps + w->max_steps;
+	const char *p = w->p, *const end = w->end, *const lo = w->lo;
+	struct rp_node *cur = w->cur;
+	bool plain = (w->cur_flags & RP_D_SEARCH_ALL) && !w->inject;
+
+	while (plain && p < end && *p != '.' && step < step_end) {
+		size_t len = rp_component_len(p, end, lo);
+		const struct rp_dentry *d;
+
+		if (len > RP_NAME_MAX || (size_t)(end - p) < len + 2 || p[len + 1] == '/')
+			break;
+		d = rp_tree_find_in(tree, b, cur, p, len);
+		if (!d || d->id < w->gen || (d->flags & mask) != (RP_D_DIR | RP_D_SEARCH_ALL))
+			break;
+		*step++ = (struct rp_step){d->id, NULL, d->slot};
+		cur = d->node;
+		p += len + 1;
+	}
+	if (p == w->p)
+		return;
+	w->p = p;
+	w->cur = cur;
+	w->cur_flags = RP_D_DIR | RP_D_SEARCH_ALL;
+	w->perm_ok = false;
+	w->nsteps = (uint32_t)(step - w->steps);
+}
+
 ALWAYS_INLINE enum rp_status run(struct rp_walk *w, enum rp_mode mode)
 {
 	bool done = false;
 	enum rp_status st;
 
 	if (!w->entered) {
-		if (w->p != w->end && *w->p == '/' && (w->flags & RP_W_BENEATH))
+		if (w->absolute && (w->flags & RP_W_BENEATH))
 			return fail(w, -EXDEV);
 		st = enter(w, w->cur, mode);
 		if (st != RP_OK)
 			return st;
 	}
 	while (!done) {
-		w->p = rp_skip_slashes(w->p, w->end);
 		if (w->p == w->end) {
 			if (w->nframes == 0)
 				return finish(w, w->cur, RP_D_DIR, 0, mode);
@@ -425,6 +465,8 @@ ALWAYS_INLINE enum rp_status run(struct rp_walk *w, enum rp_mode mode)
 			w->lo = w->p;
 			continue;
 		}
+		if (!counts_all(mode))
+			stride(w);
 		/* A component adds at most four steps. */
 		if (w->max_steps - w->nsteps < 4)
 			return RP_FULL;
@@ -481,8 +523,8 @@ static bool path_prepend(char *buf, size_t *at, const char *name, size_t len)
 	return true;
 }
 
-enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name,
-                            size_t len, char *buf, size_t size, size_t *at)
+enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name, size_t len,
+                            char *buf, size_t size, size_t *at)
 {
 	*at = size;
 	if (len && !path_prepend(buf, at, name, len))

@@ -29,20 +29,20 @@
 #include "tree.h"
 
 enum rp_status {
-	RP_OK,           /* node: the end of the path */
-	RP_ERR,          /* err: the answer is an errno */
-	RP_MISS,         /* name in cur is not known */
-	RP_STALE_START,  /* cur is not bound, or what is known of it is stale */
-	RP_NEED_PARENT,  /* ".." of cur is not known */
-	RP_NEED_TEXT,    /* node: a symlink whose text is not known */
-	RP_NEED_ATTR,    /* node: a symlink whose owner must be known */
-	RP_NEED_PERM,    /* may cred search cur? the backend judges */
-	RP_KERNEL,       /* the rest of the path, from cur, is the kernel's */
-	RP_NEED_ACCESS,  /* (of the caller's own last step) the backend judges node */
-	RP_NEED_PATH,    /* (of the caller's own last step) the backend names node */
-	RP_NEED_NAME,    /* node: a directory whose name, or whose parent's, is not known */
-	RP_FULL,         /* no room for steps: give more, go on */
-	RP_RETRY,        /* a change was met half way: begin again */
+	RP_OK,          /* node: the end of the path */
+	RP_ERR,         /* err: the answer is an errno */
+	RP_MISS,        /* name in cur is not known */
+	RP_STALE_START, /* cur is not bound, or what is known of it is stale */
+	RP_NEED_PARENT, /* ".." of cur is not known */
+	RP_NEED_TEXT,   /* node: a symlink whose text is not known */
+	RP_NEED_ATTR,   /* node: a symlink whose owner must be known */
+	RP_NEED_PERM,   /* may cred search cur? the backend judges */
+	RP_KERNEL,      /* the rest of the path, from cur, is the kernel's */
+	RP_NEED_ACCESS, /* (of the caller's own last step) the backend judges node */
+	RP_NEED_PATH,   /* (of the caller's own last step) the backend names node */
+	RP_NEED_NAME,   /* node: a directory whose name, or whose parent's, is not known */
+	RP_FULL,        /* no room for steps: give more, go on */
+	RP_RETRY,       /* a change was met half way: begin again */
 };
 
 /* Values equal those of the public flags; see cache/pathcache.h. */
@@ -83,26 +83,27 @@ struct rp_walk {
 	enum rp_mode mode;
 	/* Where it stands. */
 	struct rp_node *cur;
-	const char *p; /* begin of the component in hand */
+	const char *p; /* begin of the component in hand, behind slashes */
 	const char *end;
-	const char *lo;      /* [lo, end) may be read */
-	uint64_t gen;        /* ids below are stale here */
-	uint64_t epoch;      /* at the begin */
-	uint64_t subtree;    /* subtree_stamp at the begin */
-	uint64_t fresh;      /* set by the caller: private bindings with ids above are of this call */
+	const char *lo;   /* [lo, end) may be read */
+	uint64_t gen;     /* ids below are stale here */
+	uint64_t epoch;   /* at the begin */
+	uint64_t subtree; /* subtree_stamp at the begin */
+	uint64_t fresh;   /* set by the caller: private bindings with ids above are of this call */
 	uint32_t nsteps;
 	uint32_t nframes;
-	uint32_t links;      /* followed so far */
-	uint8_t cur_flags;   /* RP_D_* of cur */
-	bool entered;        /* cur is part of the steps */
-	bool must_dir;       /* a trailing slash was met */
-	bool in_text;        /* p points into a link's text */
-	bool perm_ok;        /* the backend allowed to search cur */
+	uint32_t links;    /* followed so far */
+	uint8_t cur_flags; /* RP_D_* of cur */
+	bool absolute;     /* the path began with a slash */
+	bool entered;      /* cur is part of the steps */
+	bool must_dir;     /* a trailing slash was met */
+	bool in_text;      /* p points into a link's text */
+	bool perm_ok;      /* the backend allowed to search cur */
 	/* What it found. */
 	struct rp_node *node;
-	const char *name;     /* RP_OK: node is this name in cur; RP_MISS: of the name at p */
-	size_t len;           /* of name; 0: node is cur itself */
-	int err;              /* RP_ERR: negative errno */
+	const char *name; /* RP_OK: node is this name in cur; RP_MISS: of the name at p */
+	size_t len;       /* of name; 0: node is cur itself */
+	int err;          /* RP_ERR: negative errno */
 	/*
 	 * Answer of the caller to RP_STALE_START that a change overtook: dir is
 	 * entered by these, good for this call, and all below it taken as stale.
@@ -158,7 +159,7 @@ void rp_walk_set_rest(struct rp_walk *w, const char *rest, size_t len);
  * steps. Return: RP_OK and *at the begin in buf, RP_ERR with err -ERANGE,
  * RP_NEED_NAME, RP_FULL.
  */
-enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name,
-                            size_t len, char *buf, size_t size, size_t *at);
+enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name, size_t len,
+                            char *buf, size_t size, size_t *at);
 
 #endif

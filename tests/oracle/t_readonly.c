@@ -22,7 +22,8 @@
 #include "testing.h"
 
 #define THREADS 3
-#define DEEP 30 /* components, each passed by a step and left again: more than a walk has at first */
+#define DEEP \
+	30 /* components, each passed by a step and left again: more than a walk has at first */
 
 enum op { OP_STAT, OP_ACCESS, OP_READLINK, OP_REALPATH, OP_ENTRY_STAT, OP_ENTRY_PATH, OPS };
 
@@ -36,35 +37,35 @@ struct question {
 static char deep[DEEP * 16];
 
 static const struct question questions[] = {
-	{ .path = "/" },
-	{ .path = "d" },
-	{ .path = "d/" },
-	{ .path = "d//./sub/../f" },
-	{ .path = "d/sub/f" },
-	{ .path = "lf" },
-	{ .path = "lf", .flags = PATHCACHE_NOFOLLOW },
-	{ .path = "ld/sub/f" },
-	{ .path = "labs/f" },
-	{ .path = "lsub/.." },
-	{ .path = "dang" },
-	{ .path = "loop/x" },
-	{ .path = "absent" },
-	{ .path = "d/absent/x" },
-	{ .path = "d/f/x" },
-	{ .path = "d/f/" },
-	{ .path = "d", .flags = PATHCACHE_DIRECTORY },
-	{ .path = "d/f", .flags = PATHCACHE_DIRECTORY },
-	{ .path = "ld/f", .flags = PATHCACHE_NO_SYMLINKS },
-	{ .path = "d/f", .flags = PATHCACHE_NO_XDEV | PATHCACHE_CACHED },
-	{ .path = "closed/f", .foreign = true },
-	{ .path = "d/f", .foreign = true },
-	{ .path = "f", .from_start = true },
-	{ .path = ".", .from_start = true },
-	{ .path = "../d/sub/../f", .from_start = true },
-	{ .path = "sub/../../d", .from_start = true, .flags = PATHCACHE_BENEATH },
-	{ .path = "../../d/f", .from_start = true, .flags = PATHCACHE_IN_ROOT },
-	{ .path = "/sub/f", .from_start = true, .flags = PATHCACHE_IN_ROOT },
-	{ .path = deep },
+	{.path = "/"},
+	{.path = "d"},
+	{.path = "d/"},
+	{.path = "d//./sub/../f"},
+	{.path = "d/sub/f"},
+	{.path = "lf"},
+	{.path = "lf", .flags = PATHCACHE_NOFOLLOW},
+	{.path = "ld/sub/f"},
+	{.path = "labs/f"},
+	{.path = "lsub/.."},
+	{.path = "dang"},
+	{.path = "loop/x"},
+	{.path = "absent"},
+	{.path = "d/absent/x"},
+	{.path = "d/f/x"},
+	{.path = "d/f/"},
+	{.path = "d", .flags = PATHCACHE_DIRECTORY},
+	{.path = "d/f", .flags = PATHCACHE_DIRECTORY},
+	{.path = "ld/f", .flags = PATHCACHE_NO_SYMLINKS},
+	{.path = "d/f", .flags = PATHCACHE_NO_XDEV | PATHCACHE_CACHED},
+	{.path = "closed/f", .foreign = true},
+	{.path = "d/f", .foreign = true},
+	{.path = "f", .from_start = true},
+	{.path = ".", .from_start = true},
+	{.path = "../d/sub/../f", .from_start = true},
+	{.path = "sub/../../d", .from_start = true, .flags = PATHCACHE_BENEATH},
+	{.path = "../../d/f", .from_start = true, .flags = PATHCACHE_IN_ROOT},
+	{.path = "/sub/f", .from_start = true, .flags = PATHCACHE_IN_ROOT},
+	{.path = deep},
 };
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
@@ -76,12 +77,12 @@ static char root[] = "/tmp/pathcache-XXXXXX";
 
 static long ask(const struct question *q, enum op op)
 {
-	struct pathcache_cred nobody = { .size = sizeof(nobody), .uid = 65534, .gid = 65534 };
-	struct pathcache_how how = { .size = sizeof(how),
-		                     .start = q->from_start ? start : NULL,
-		                     .cred = q->foreign ? &nobody : NULL,
-		                     .flags = q->flags };
-	struct pathcache_attr attr = { .ino = 0 };
+	struct pathcache_cred nobody = {.size = sizeof(nobody), .uid = 65534, .gid = 65534};
+	struct pathcache_how how = {.size = sizeof(how),
+	                            .start = q->from_start ? start : NULL,
+	                            .cred = q->foreign ? &nobody : NULL,
+	                            .flags = q->flags};
+	struct pathcache_attr attr = {.ino = 0};
 	char buf[4096];
 	int rc;
 
@@ -188,8 +189,8 @@ static void prover(void *arg)
 static void a_hit_in_rcu_mode_stores_nothing(void)
 {
 	struct ts_thread threads[THREADS];
-	struct pathcache_stats warm = { .size = sizeof(warm) };
-	struct pathcache_stats done = { .size = sizeof(done) };
+	struct pathcache_stats warm = {.size = sizeof(warm)};
+	struct pathcache_stats done = {.size = sizeof(done)};
 	int rc;
 
 	cache_warm(PATHCACHE_MODE_RCU);
@@ -217,7 +218,7 @@ static void a_hit_in_rcu_mode_stores_nothing(void)
 /* In a process of its own: a hit with the cache protected. Exit status 3: protection is not to be had. */
 static void hit_protected(uint32_t mode)
 {
-	struct rlimit no_core = { 0, 0 };
+	struct rlimit no_core = {0, 0};
 
 	setrlimit(RLIMIT_CORE, &no_core);
 	cache_warm(mode);

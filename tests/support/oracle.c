@@ -216,27 +216,28 @@ static uint64_t resolve_flags(const struct ts_view *view, const struct ts_query 
 	return resolve;
 }
 
-/*
- * EAGAIN tells of a rename or a mount anywhere on the system meanwhile. When
- * another program's change makes the kernel begin a walk again, it does not
- * begin to count its links again: so ELOOP has to be told every time.
- */
+int ts_openat2(int dirfd, const char *path, const struct open_how *how)
+{
+	long fd;
+
+	for (int tries = 0;; tries++) {
+		fd = syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
+		if (fd >= 0 || tries >= (errno == EAGAIN ? 1000 : errno == ELOOP ? 6 : 0))
+			return (int)fd;
+	}
+}
+
 static int kernel_open(const struct ts_view *view, const struct ts_query *query)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve_flags(view, query)};
 	int base = query->start ? query->start->fd : view->fd;
-	long fd;
 
 	if (query->op == TS_LSTAT || query->op == TS_READLINK ||
 	    (query->flags & PATHCACHE_NOFOLLOW))
 		how.flags |= O_NOFOLLOW;
 	if (query->flags & PATHCACHE_DIRECTORY)
 		how.flags |= O_DIRECTORY;
-	for (int tries = 0;; tries++) {
-		fd = syscall(SYS_openat2, base, query->path, &how, sizeof(how));
-		if (fd >= 0 || tries >= (errno == EAGAIN ? 1000 : errno == ELOOP ? 6 : 0))
-			return (int)fd;
-	}
+	return ts_openat2(base, query->path, &how);
 }
 
 static int fd_path(int fd, char *text, size_t size)

@@ -107,4 +107,14 @@ int ts_stat_flags(struct pathcache *cache, const char *path, uint64_t flags);
 struct pathcache_entry *ts_get(struct pathcache *cache, const char *path);
 struct pathcache_stats ts_stats(struct pathcache *cache);
 
+struct open_how;
+
+/*
+ * openat2(2), asked again where its errno may not be the path's: EAGAIN tells of
+ * a rename or a mount anywhere on the system meanwhile; and a walk that another
+ * program's change makes the kernel begin again does not begin to count its
+ * links again, so ELOOP has to be told every time.
+ */
+int ts_openat2(int dirfd, const char *path, const struct open_how *how);
+
 #endif
