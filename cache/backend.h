@@ -50,6 +50,8 @@ struct pc_backend {
 	               pathcache_dirent_fn fn, void *arg);
 	/* A descriptor of node; NULL where there are none. */
 	int (*open)(struct pathcache *c, struct rp_node *node, int oflags);
+	/* May cred do mask to what fd is a descriptor of? With open. */
+	int (*judge)(struct pathcache *c, int fd, int mask, const struct rp_cred *cred);
 	/* Resolve rest from dir by the kernel, into an object of its own. NULL: never asked. */
 	int (*resolve)(struct pathcache *c, struct rp_node *dir, const char *rest, uint64_t flags,
 	               const struct rp_cred *cred, struct pc_answer *a);
@@ -60,7 +62,7 @@ struct pc_backend {
 	ssize_t (*path)(struct pathcache *c, struct rp_node *node, char *buf, size_t size);
 	/* The answer's or the node's handle is not used any more. Context: no locks. May be NULL. */
 	void (*release)(struct pathcache *c, uint64_t id, uint64_t gen, void *handle);
-	void (*fini)(struct pathcache *c);
+	void (*fini)(void *data);
 };
 
 /* backend_posix.c. dir: as pathcache_open(). root: the answer for the root directory. */

@@ -73,6 +73,26 @@ static int reply_take(const struct app *app, const struct pathcache_reply *r, st
 	return 0;
 }
 
+static void app_release(struct pathcache *c, uint64_t id, uint64_t gen, void *handle)
+{
+	struct app *app = app_of(c);
+	struct pathcache_object o = {id, gen, handle};
+
+	if (app->ops.release)
+		app->ops.release(app->ctx, &o);
+}
+
+/* The application's code may be cancelled where its caller allows it. */
+static void cancel_on(void)
+{
+	pthread_setcancelstate(pc_thread.cancel, NULL);
+}
+
+static void cancel_off(void)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+}
+
 static int app_lookup(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                       const struct rp_cred *cred, struct pc_answer *a)
 {
@@ -80,12 +100,18 @@ static int app_lookup(struct pathcache *c, struct rp_node *dir, const char *name
 	struct pathcache_reply r = {.size = sizeof(r)};
 	struct pathcache_object o = object_of(dir);
 	struct pathcache_cred who = cred_of(cred);
-	int rc = app->ops.lookup(app->ctx, &o, name, len, &who, &r);
+	int rc;
 
-	if (rc == 0)
+	cancel_on();
+	rc = app->ops.lookup(app->ctx, &o, name, len, &who, &r);
+	cancel_off();
+	if (rc == 0) {
 		rc = reply_take(app, &r, a);
-	else
+		if (rc && r.object.handle)
+			app_release(c, r.object.id, r.object.generation, r.object.handle);
+	} else {
 		a->flags = flags_of(r.flags & REPLY_FLAGS);
+	}
 	/* A positive code would be taken for an answer. */
 	return rc > 0 ? -EIO : rc;
 }
@@ -106,7 +132,11 @@ static int app_getattr(struct pathcache *c, struct rp_node *node, const struct r
 	struct pathcache_reply r = {.size = sizeof(r)};
 	struct pathcache_object o = object_of(node);
 	struct pathcache_cred who = cred_of(cred);
-	int rc = app->ops.getattr(app->ctx, &o, &who, &r);
+	int rc;
+
+	cancel_on();
+	rc = app->ops.getattr(app->ctx, &o, &who, &r);
+	cancel_off();
 
 	if (rc)
 		return rc > 0 ? -EIO : rc == -ENOENT ? -ESTALE : rc;
@@ -125,7 +155,9 @@ static ssize_t app_readlink(struct pathcache *c, struct rp_node *node, char *buf
 
 	if (!app->ops.readlink)
 		return -EIO;
+	cancel_on();
 	n = app->ops.readlink(app->ctx, &o, buf, RP_PATH_MAX - 1);
+	cancel_off();
 	return n >= (ssize_t)RP_PATH_MAX ? -EIO : n == -ENOENT ? -ESTALE : n;
 }
 
@@ -136,9 +168,14 @@ static int app_access(struct pathcache *c, struct rp_node *node, int mask,
 	struct pathcache_object o = object_of(node);
 	struct pathcache_cred who = cred_of(cred);
 	struct rp_perm perm = rp_node_perm(node);
+	int rc;
 
-	if (app->ops.access)
-		return app->ops.access(app->ctx, &o, mask, &who);
+	if (app->ops.access) {
+		cancel_on();
+		rc = app->ops.access(app->ctx, &o, mask, &who);
+		cancel_off();
+		return rc > 0 ? -EIO : rc;
+	}
 	return rp_perm_allows(&perm, cred, mask) ? 0 : -EACCES;
 }
 
@@ -153,18 +190,9 @@ static int app_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie
 	return app->ops.readdir(app->ctx, &o, cookie, fn, arg);
 }
 
-static void app_release(struct pathcache *c, uint64_t id, uint64_t gen, void *handle)
+static void app_fini(void *data)
 {
-	struct app *app = app_of(c);
-	struct pathcache_object o = {id, gen, handle};
-
-	if (app->ops.release)
-		app->ops.release(app->ctx, &o);
-}
-
-static void app_fini(struct pathcache *c)
-{
-	free(c->backend_data);
+	free(data);
 }
 
 int pc_app_create(const struct pathcache_ops *ops, void *ctx, const struct pathcache_reply *reply,
@@ -174,16 +202,16 @@ int pc_app_create(const struct pathcache_ops *ops, void *ctx, const struct pathc
 	struct app *app;
 	int rc;
 
-	if (ops->size < offsetof(struct pathcache_ops, release) + sizeof(ops->release))
-		return -EINVAL;
-	if (ops->size > sizeof(*ops))
-		return -E2BIG;
-	if (!ops->lookup || !ops->getattr)
-		return -EINVAL;
 	app = calloc(1, sizeof(*app));
 	if (!app)
 		return -ENOMEM;
-	app->ops = *ops;
+	rc = pc_versioned_copy(&app->ops, sizeof(app->ops), ops);
+	if (!rc && (!app->ops.lookup || !app->ops.getattr))
+		rc = -EINVAL;
+	if (rc) {
+		free(app);
+		return rc;
+	}
 	app->ctx = ctx;
 	/* Major 0 is the kernel's for file systems without a device. */
 	app->dev = makedev(0, (1u << 19) + atomic_fetch_add_explicit(&last_minor, 1,

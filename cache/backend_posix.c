@@ -158,7 +158,7 @@ static uint32_t mount_flags(const struct pc_posix *p, int fd)
  */
 static bool has_acl(int fd, const char *name)
 {
-	char path[64 + RP_NAME_MAX];
+	char path[64 + PATH_MAX];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d%s%s", fd, *name ? "/" : "", name);
 	if (*name ? lgetxattr(path, "system.posix_acl_access", NULL, 0) >= 0
@@ -190,12 +190,39 @@ static int link_read(int fd, const char *name, struct pc_answer *a)
 	return 0;
 }
 
+/* Without a descriptor: by its name, which must lead to the same object before and after. */
+static int ask_link_twice(int fd, const char *name, struct pc_answer *a)
+{
+	struct rp_attr before;
+	int rc;
+
+	for (int tries = 0; tries < 8; tries++) {
+		rc = pc_posix_statx(fd, name, a);
+		if (rc || !S_ISLNK(a->attr.mode))
+			return rc;
+		before = a->attr;
+		rc = link_read(fd, name, a);
+		if (!rc) {
+			uint32_t len = a->link_len;
+
+			rc = pc_posix_statx(fd, name, a);
+			a->link_len = len;
+		}
+		if (!rc && a->attr.ino == before.ino && a->attr.ctime_sec == before.ctime_sec &&
+		    a->attr.ctime_nsec == before.ctime_nsec)
+			return 0;
+	}
+	return rc ? rc : -EMFILE;
+}
+
 /* A link: its text and attributes must be of one object, so by a descriptor. */
 static int ask_link(int fd, const char *name, struct pc_answer *a)
 {
 	int link = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	int rc;
 
+	if (link < 0 && (errno == EMFILE || errno == ENFILE))
+		return ask_link_twice(fd, name, a);
 	if (link < 0)
 		return -errno;
 	rc = pc_posix_statx(link, "", a);
@@ -259,10 +286,10 @@ static int posix_lookup(struct pathcache *c, struct rp_node *dir, const char *na
 /* ".." of a directory below a root other than "/" must not lead out of it. */
 static int below_root(const struct pathcache *c, int fd)
 {
-	int up, at = dup(fd);
+	int up, at = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	struct pc_answer *a = malloc(sizeof(*a));
 	uint64_t last_ino = 0, last_dev = 0;
-	int rc = a && at >= 0 ? 0 : -ENOMEM;
+	int rc = !a ? -ENOMEM : at < 0 ? -errno : 0;
 
 	while (!rc) {
 		rc = pc_posix_statx(at, "", a);
@@ -437,37 +464,65 @@ static int access_here(int fd, const char *name, int mask)
 	return syscall(SYS_faccessat2, fd, name, mask, flags) ? -errno : 0;
 }
 
+/* As cred, which must be the process's own where no other can be taken on. */
+static int access_as(struct pathcache *c, int fd, int mask, const struct rp_cred *cred)
+{
+	const struct pc_posix *p = c->backend_data;
+	struct pc_cred_saved saved;
+	int rc;
+
+	if (pc_cred_equal(cred, &c->self))
+		return access_here(fd, "", mask);
+	rc = p->can_switch ? pc_cred_assume(cred, &saved) : -EACCES;
+	if (!rc) {
+		rc = access_here(fd, "", mask);
+		pc_cred_restore(&saved);
+	}
+	return rc;
+}
+
+static int posix_judge(struct pathcache *c, int fd, int mask, const struct rp_cred *cred)
+{
+	const struct pc_posix *p = c->backend_data;
+	struct rp_perm perm;
+	struct stat st;
+
+	if (p->can_switch || pc_cred_equal(cred, &c->self))
+		return access_as(c, fd, mask, cred);
+	if (fstat(fd, &st))
+		return -errno;
+	perm = (struct rp_perm){ st.st_mode, st.st_uid, st.st_gid };
+	return rp_perm_allows(&perm, cred, mask) && !has_acl(fd, "") ? 0 : -EACCES;
+}
+
 static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
                         const struct rp_cred *cred)
 {
-	const struct pc_posix *posix = c->backend_data;
-	struct pc_cred_saved saved;
+	struct pc_answer *a = malloc(sizeof(*a));
 	struct place p;
-	int fd, rc = place_of(c, node, &p);
 	char path[PATH_MAX];
+	int fd, rc = a ? place_of(c, node, &p) : -ENOMEM;
 
-	if (rc)
+	if (rc) {
+		free(a);
 		return rc;
-	/* By the object itself, so that the way to it is not judged again. */
-	fd = openat(p.at.fd,
-	            *p.name || p.at.prefix ? at_path(&p.at, p.name, path, sizeof(path)) : ".",
-	            O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && !p.name[0] && !p.at.prefix)
-		fd = dup(p.at.fd); /* no directory, or one that may not be searched */
-	rc = fd < 0 ? -errno : 0;
-	if (!rc && !pc_cred_equal(cred, &c->self)) {
-		rc = posix->can_switch ? pc_cred_assume(cred, &saved) : -EACCES;
-		if (!rc) {
-			rc = access_here(fd, "", mask);
-			pc_cred_restore(&saved);
-		}
-	} else if (!rc) {
-		rc = access_here(fd, "", mask);
 	}
+	/* By the object itself, so that the way to it is not judged again. */
+	if (p.name[0] || p.at.prefix)
+		fd = openat(p.at.fd, at_path(&p.at, p.name, path, sizeof(path)),
+		            O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	else
+		fd = fcntl(p.at.fd, F_DUPFD_CLOEXEC, 0);
+	rc = fd < 0 ? -errno : pc_posix_statx(fd, "", a);
+	if (!rc && !pc_posix_same(node, a))
+		rc = -ESTALE;
+	if (!rc)
+		rc = access_as(c, fd, mask, cred);
 	if (fd >= 0)
 		close(fd);
 	pc_dirfd_put(c, &p.at);
-	return rc;
+	free(a);
+	return rc == -ENOENT || rc == -ENOTDIR ? -ESTALE : rc;
 }
 
 /* ---- descriptors and listings ------------------------------------------- */
@@ -703,9 +758,9 @@ int pc_posix_create(const char *dir, void **data, struct pc_answer *root)
 	return 0;
 }
 
-static void posix_fini(struct pathcache *c)
+static void posix_fini(void *data)
 {
-	struct pc_posix *p = c->backend_data;
+	struct pc_posix *p = data;
 
 	close(p->root_fd);
 	free(p);
@@ -718,6 +773,7 @@ const struct pc_backend pc_backend_posix = {
 	.readlink = posix_readlink,
 	.acl = posix_acl,
 	.access = posix_access,
+	.judge = posix_judge,
 	.readdir = posix_readdir,
 	.open = posix_open,
 	.resolve = posix_resolve,

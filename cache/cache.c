@@ -48,8 +48,7 @@ static bool all_zero(const char *p, size_t n)
 	return true;
 }
 
-/* Copy a struct that starts with its size, from a caller of another version. */
-static int versioned_copy(void *to, size_t to_size, const void *from)
+int pc_versioned_copy(void *to, size_t to_size, const void *from)
 {
 	size_t size = *(const size_t *)from;
 
@@ -68,7 +67,7 @@ static int options_take(struct pathcache_options *o, const struct pathcache_opti
 	*o = defaults;
 	if (!opt)
 		return 0;
-	rc = versioned_copy(o, sizeof(*o), opt);
+	rc = pc_versioned_copy(o, sizeof(*o), opt);
 	if (rc)
 		return rc;
 	if (o->mode > PATHCACHE_MODE_LOCKED || o->huge_pages > 1 || o->max_dirfds == 0)
@@ -121,8 +120,7 @@ static void cache_free(struct pathcache *c)
 {
 	struct pc_mem *mem = c->mem;
 
-	if (c->backend && c->backend->fini)
-		c->backend->fini(c);
+	c->backend->fini(c->backend_data);
 	pc_dirfds_fini(c);
 	pc_flights_fini(&c->flights);
 	tables_free(c);
@@ -213,8 +211,10 @@ static int cache_open(struct pathcache **out, const struct pc_backend *backend, 
 	struct pathcache *c = cache_alloc(o);
 	int rc;
 
-	if (!c)
+	if (!c) {
+		backend->fini(data);
 		return -ENOMEM;
+	}
 	c->backend = backend;
 	c->backend_data = data;
 	rc = parts_create(c, o);

@@ -75,6 +75,12 @@ struct pathcache {
 	struct pc_dirfds dirfds;
 };
 
+/*
+ * Copy a struct that starts with its size, from a caller of another version: what
+ * it lacks stays as it is in to, what is beyond must be zero. Return: 0; -EINVAL; -E2BIG.
+ */
+int pc_versioned_copy(void *to, size_t to_size, const void *from);
+
 static inline void pc_count(struct pathcache *c, enum pc_counter i)
 {
 	pc_count_in(pc_counts(c->tally), i);

@@ -9,8 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "backend.h"
-#include "pathcache.h"
+#include "cache.h"
 
 static_assert(RP_CAP_DAC_OVERRIDE == PATHCACHE_CAP_DAC_OVERRIDE, "one meaning");
 static_assert(RP_CAP_DAC_READ_SEARCH == PATHCACHE_CAP_DAC_READ_SEARCH, "one meaning");
@@ -46,17 +45,18 @@ static uint32_t caps_from_rp(uint32_t caps)
 
 int pc_cred_take(const struct pathcache_cred *cred, struct rp_cred *out)
 {
-	if (cred->size < offsetof(struct pathcache_cred, caps) + sizeof(cred->caps))
+	struct pathcache_cred mine = { .uid = UINT32_MAX, .gid = UINT32_MAX };
+	int rc = pc_versioned_copy(&mine, sizeof(mine), cred);
+
+	if (rc)
+		return rc;
+	if (mine.ngroups && !mine.groups)
 		return -EINVAL;
-	if (cred->size > sizeof(*cred))
-		return -E2BIG;
-	if (cred->ngroups && !cred->groups)
-		return -EINVAL;
-	out->uid = cred->uid;
-	out->gid = cred->gid;
-	out->groups = cred->groups;
-	out->ngroups = cred->ngroups;
-	out->caps = cred->caps & (RP_CAP_DAC_OVERRIDE | RP_CAP_DAC_READ_SEARCH);
+	out->uid = mine.uid;
+	out->gid = mine.gid;
+	out->groups = mine.groups;
+	out->ngroups = mine.ngroups;
+	out->caps = mine.caps & (RP_CAP_DAC_OVERRIDE | RP_CAP_DAC_READ_SEARCH);
 	return 0;
 }
 
@@ -72,6 +72,7 @@ static int groups_current(gid_t **groups)
 	n = getgroups(n, *groups);
 	if (n < 0) {
 		free(*groups);
+		*groups = NULL;
 		return -EAGAIN;
 	}
 	return n;
@@ -148,26 +149,22 @@ static bool fs_ids_set(uint32_t uid, uint32_t gid)
 	       (uint32_t)syscall(SYS_setfsgid, -1) == gid;
 }
 
-static bool dac_set(uint32_t effective)
+/* Make effective what set and keep say: bits of keep stay as they are. */
+static bool effective_set(const uint32_t set[2], const uint32_t keep[2])
 {
 	struct __user_cap_data_struct caps[2];
 
 	if (caps_get(caps))
 		return false;
-	caps[0].effective = (caps[0].effective & ~DAC_BITS) | (effective & DAC_BITS);
+	for (int i = 0; i < 2; i++)
+		caps[i].effective = (caps[i].effective & keep[i]) | set[i];
 	return caps_set(caps) == 0;
-}
-
-static bool cred_set(uint32_t uid, uint32_t gid, size_t ngroups, const gid_t *groups,
-                     uint32_t effective)
-{
-	/* The groups first: it takes a capability. The ids before the capabilities, which follow them. */
-	return syscall(SYS_setgroups, ngroups, groups) == 0 && fs_ids_set(uid, gid) &&
-	       dac_set(effective);
 }
 
 int pc_cred_assume(const struct rp_cred *cred, struct pc_cred_saved *saved)
 {
+	const uint32_t dac[2] = { caps_from_rp(cred->caps), 0 };
+	const uint32_t other[2] = { ~DAC_BITS, UINT32_MAX };
 	struct __user_cap_data_struct caps[2];
 	int rc = caps_get(caps);
 
@@ -176,10 +173,13 @@ int pc_cred_assume(const struct rp_cred *cred, struct pc_cred_saved *saved)
 	saved->ngroups = groups_current(&saved->groups);
 	if (saved->ngroups < 0)
 		return saved->ngroups;
-	saved->caps = caps[0].effective;
+	saved->caps[0] = caps[0].effective;
+	saved->caps[1] = caps[1].effective;
 	saved->uid = (uint32_t)syscall(SYS_setfsuid, -1);
 	saved->gid = (uint32_t)syscall(SYS_setfsgid, -1);
-	if (cred_set(cred->uid, cred->gid, cred->ngroups, cred->groups, caps_from_rp(cred->caps)))
+	/* The groups first: it takes a capability. The ids before the capabilities, which follow them. */
+	if (syscall(SYS_setgroups, cred->ngroups, cred->groups) == 0 &&
+	    fs_ids_set(cred->uid, cred->gid) && effective_set(dac, other))
 		return 0;
 	pc_cred_restore(saved);
 	return -EPERM;
@@ -187,8 +187,12 @@ int pc_cred_assume(const struct rp_cred *cred, struct pc_cred_saved *saved)
 
 void pc_cred_restore(struct pc_cred_saved *saved)
 {
+	const uint32_t none[2] = { 0, 0 };
+
+	/* Going back to uid 0 raises more than there was, so all of it is set as it was. */
 	if (!fs_ids_set(saved->uid, saved->gid) ||
-	    syscall(SYS_setgroups, saved->ngroups, saved->groups) != 0 || !dac_set(saved->caps))
+	    syscall(SYS_setgroups, saved->ngroups, saved->groups) != 0 ||
+	    !effective_set(saved->caps, none))
 		abort();
 	free(saved->groups);
 }

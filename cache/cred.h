@@ -30,7 +30,7 @@ bool pc_cred_can_assume(void);
 
 struct pc_cred_saved {
 	uint32_t uid, gid;
-	uint32_t caps;
+	uint32_t caps[2]; /* effective, both words */
 	int ngroups;
 	gid_t *groups;
 };

@@ -12,6 +12,16 @@
 
 #define DIR_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
+/* Not a point of cancellation: locks are held. */
+static void fd_close(int fd)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	close(fd);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 int pc_dirfds_init(struct pathcache *c, uint32_t max)
 {
 	struct pc_dirfds *d = &c->dirfds;
@@ -33,7 +43,7 @@ void pc_dirfds_fini(struct pathcache *c)
 	if (d->slots && d->buckets)
 		for (uint32_t i = 0; i < d->max; i++)
 			if (d->slots[i].id)
-				close(d->slots[i].fd);
+				fd_close(d->slots[i].fd);
 	pc_free(c->mem, d->slots, d->max * sizeof(*d->slots));
 	pc_free(c->mem, d->buckets, d->max * sizeof(*d->buckets));
 	pthread_mutex_destroy(&d->lock);
@@ -137,7 +147,7 @@ static void set_put(struct pathcache *c, struct rp_node *node, struct pc_dirfd *
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (victim >= 0)
-		close(victim);
+		fd_close(victim);
 }
 
 /* Close what nobody uses. Return: whether any was closed. */
@@ -149,7 +159,7 @@ static bool set_shrink(struct pathcache *c)
 	pthread_mutex_lock(&d->lock);
 	for (uint32_t i = 0; i < d->max; i++)
 		if (d->slots[i].id && !d->slots[i].users) {
-			close(slot_clear(d, &d->slots[i]));
+			fd_close(slot_clear(d, &d->slots[i]));
 			any = true;
 		}
 	pthread_mutex_unlock(&d->lock);
@@ -177,7 +187,7 @@ void pc_dirfds_forget(struct pc_dirfds *d, const struct rp_node *node)
 	if (s && s->users)
 		s->dead = 1; /* and the node is touched no more */
 	else if (s)
-		close(slot_clear(d, s));
+		fd_close(slot_clear(d, s));
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -291,6 +301,9 @@ static int trail_prefix(struct pathcache *c, struct trail *t, const char *name, 
 {
 	size_t len = 0;
 
+	/* Room for a name behind it. */
+	if (t->len + strlen(name) + RP_NAME_MAX + 3 > RP_PATH_MAX)
+		return -EMFILE;
 	at->prefix_size = t->len + strlen(name) + 2;
 	at->prefix = pc_alloc(c->mem, at->prefix_size);
 	if (!at->prefix)
@@ -366,7 +379,8 @@ void pc_dirfd_keep(struct pathcache *c, struct rp_node *node)
 	struct pc_dirfd at;
 
 	if (!rp_node_is_dir(node) || rp_node_flags(node) & RP_N_HAS_FD || node == c->tree.root ||
-	    pc_posix_handle_fd(node) >= 0 || pc_dirfds_count(c) >= c->dirfds.max)
+	    pc_posix_handle_fd(node) >= 0 || pc_dirfds_count(c) >= c->dirfds.max ||
+	    !pc_rcu_may_wait())
 		return;
 	if (pc_dirfd_get(c, node, &at) == 0)
 		pc_dirfd_put(c, &at);
@@ -391,5 +405,5 @@ void pc_dirfd_put(struct pathcache *c, struct pc_dirfd *at)
 	}
 	at->slot = 0;
 	if (fd >= 0)
-		close(fd);
+		fd_close(fd);
 }

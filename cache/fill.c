@@ -62,7 +62,7 @@ static void lead_cancelled(void *arg)
 static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_node *dir,
                      const char *name, size_t len, const struct rp_cred *cred, struct pc_found *out)
 {
-	struct pc_asked asked = pc_asked_now(c);
+	uint64_t asked = rp_tree_now(&c->tree);
 	struct lead lead = {c, flight};
 	struct pc_answer a;
 	bool shared;
@@ -71,7 +71,7 @@ static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_no
 	a.handle = NULL;
 	a.flags = 0;
 	a.link_len = 0;
-	pc_flight_ask(c, flight, asked.stamp);
+	pc_flight_ask(c, flight, asked);
 	pthread_cleanup_push(lead_cancelled, &lead);
 	rc = c->backend->lookup(c, dir, name, len, cred, &a);
 	pthread_cleanup_pop(0);
@@ -108,7 +108,7 @@ int pc_fill_name(struct pathcache *c, struct rp_node *dir, const char *path, siz
 int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                    struct pc_found *out)
 {
-	struct pc_asked asked = pc_asked_now(c);
+	uint64_t asked = rp_tree_now(&c->tree);
 	struct pc_answer a;
 	int fd = -1, rc;
 
@@ -130,7 +130,7 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                   struct rp_perm *perm, uint32_t *flags)
 {
-	struct pc_asked asked = pc_asked_now(c);
+	uint64_t asked = rp_tree_now(&c->tree);
 	struct pc_answer a;
 	int rc = c->backend->getattr(c, dir, cred, &a);
 
@@ -143,9 +143,9 @@ int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred
 }
 
 int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
-                 struct rp_attr *attr)
+                 struct rp_attr *attr, uint32_t *flags)
 {
-	struct pc_asked asked = pc_asked_now(c);
+	uint64_t asked = rp_tree_now(&c->tree);
 	struct pc_answer a;
 	int rc = c->backend->getattr(c, node, cred, &a);
 
@@ -153,7 +153,9 @@ int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred
 	if (rc)
 		return rc;
 	*attr = a.attr;
-	pc_store_attr(c, node, &a, asked);
+	*flags = a.flags;
+	if (!(a.flags & (PC_A_PRIVATE | PC_A_NO_CACHE)))
+		pc_store_attr(c, node, &a, asked);
 	return 0;
 }
 
@@ -168,7 +170,7 @@ int pc_fill_text(struct pathcache *c, struct rp_node *node)
 
 int pc_fill_acl(struct pathcache *c, struct rp_node *node)
 {
-	struct pc_asked asked = pc_asked_now(c);
+	uint64_t asked = rp_tree_now(&c->tree);
 	int acl = c->backend->acl(c, node);
 
 	asked_count(c, acl);
@@ -190,7 +192,7 @@ int pc_fill_access(struct pathcache *c, struct rp_node *node, int mask, const st
 int pc_fill_kernel(struct pathcache *c, struct rp_node *dir, const char *rest, uint64_t flags,
                    const struct rp_cred *cred, struct pc_found *out)
 {
-	struct pc_asked asked = pc_asked_now(c);
+	uint64_t asked = rp_tree_now(&c->tree);
 	struct pc_answer a;
 	int rc;
 

@@ -31,9 +31,9 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                   struct rp_perm *perm, uint32_t *flags);
 
-/* Attributes into *attr; kept as well where nothing overtook them. */
+/* Attributes and RP_N_* into *attr and *flags; kept as well where nothing overtook them. */
 int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
-                 struct rp_attr *attr);
+                 struct rp_attr *attr, uint32_t *flags);
 
 int pc_fill_text(struct pathcache *c, struct rp_node *node);
 

@@ -105,12 +105,14 @@ static bool flight_wait(struct pathcache *c, struct pc_flight *f)
 	if (c->wait_ms)
 		deadline_in(&at, c->wait_ms);
 	pthread_cleanup_push(wait_cancelled, &w);
+	pthread_setcancelstate(pc_thread.cancel, NULL);
 	while (f->state == PC_FLIGHT_LEADING && rc != ETIMEDOUT) {
 		if (c->wait_ms)
 			rc = pthread_cond_timedwait(&c->flights.done, &c->flights.lock, &at);
 		else
 			pthread_cond_wait(&c->flights.done, &c->flights.lock);
 	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_cleanup_pop(0);
 	return f->state != PC_FLIGHT_LEADING;
 }

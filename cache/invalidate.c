@@ -77,7 +77,7 @@ int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *d
 		return -ENOTDIR;
 	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
-	drop_name(cache, n, name, strlen(name));
+	drop_name(cache, pc_node_twin(cache, n), name, strlen(name));
 	pthread_mutex_unlock(&cache->lock);
 	pc_read_end();
 	return 0;
@@ -87,9 +87,11 @@ int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *
 {
 	if (!cache || !entry)
 		return -EINVAL;
+	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
-	drop_object(cache, pc_node(entry), change_begin(cache));
+	drop_object(cache, pc_node_twin(cache, pc_node(entry)), change_begin(cache));
 	pthread_mutex_unlock(&cache->lock);
+	pc_read_end();
 	return 0;
 }
 
@@ -97,8 +99,10 @@ static void drop_subtree(struct pathcache *c, struct rp_node *dir)
 {
 	struct rp_dentry *d;
 
+	pc_read_begin();
 	pthread_mutex_lock(&c->lock);
 	change_begin(c);
+	dir = pc_node_twin(c, dir);
 	rp_tree_raise_gen(&c->tree, dir);
 	d = rp_node_name(dir);
 	if (d && d->slot != RP_SLOT_NONE)
@@ -106,6 +110,7 @@ static void drop_subtree(struct pathcache *c, struct rp_node *dir)
 	rp_node_attr_drop(dir, rp_tree_stamp(&c->tree));
 	c->sweep.needed = true;
 	pthread_mutex_unlock(&c->lock);
+	pc_read_end();
 }
 
 int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry *dir)

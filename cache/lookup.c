@@ -36,6 +36,10 @@ static void lookup_clear(struct pc_lookup *lk, struct pathcache *c)
 	lk->parent = NULL;
 	lk->final = NULL;
 	lk->fresh = NULL;
+	lk->wanted = NULL;
+	lk->trusted = NULL;
+	lk->allowed = NULL;
+	lk->result = -EIO;
 	lk->rest = NULL;
 	lk->more = NULL;
 	lk->missed = NULL;
@@ -56,10 +60,6 @@ static void lookup_clear(struct pc_lookup *lk, struct pathcache *c)
 
 static int how_take(struct pc_lookup *lk, const struct pathcache_how *how)
 {
-	if (how->size < sizeof(*how))
-		return -EINVAL;
-	if (how->size > sizeof(*how))
-		return -E2BIG;
 	if (how->flags & ~FLAGS_KNOWN)
 		return -EINVAL;
 	/* openat2(2): they contradict each other. */
@@ -84,7 +84,11 @@ int pc_lookup_init(struct pc_lookup *lk, struct pathcache *c, const char *path,
 	lk->start = c->tree.root;
 	lk->path = path;
 	if (how) {
-		rc = how_take(lk, how);
+		struct pathcache_how mine = { .flags = 0 };
+
+		rc = pc_versioned_copy(&mine, sizeof(mine), how);
+		if (!rc)
+			rc = how_take(lk, &mine);
 		if (rc)
 			return rc;
 	}
@@ -106,6 +110,15 @@ void pc_lookup_init_node(struct pc_lookup *lk, struct pathcache *c, struct rp_no
 	lk->final = node;
 }
 
+/* The last change that was announced by something else than a node in memory. */
+static uint64_t max_stamp(const struct rp_tree *t)
+{
+	uint64_t loose = atomic_load_explicit(&t->loose_stamp, memory_order_relaxed);
+	uint64_t subtree = atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
+
+	return loose > subtree ? loose : subtree;
+}
+
 /* The stamp that attributes of a node must not be older than which a name, maybe, did not lead to. */
 static uint64_t loose_gen(const struct pc_lookup *lk, uint64_t gen)
 {
@@ -115,13 +128,14 @@ static uint64_t loose_gen(const struct pc_lookup *lk, uint64_t gen)
 	return (!d || !rp_tree_anchored(&lk->c->tree, d)) && loose > gen ? loose : gen;
 }
 
-bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr)
+bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr, uint32_t *flags)
 {
 	const struct rp_node *n = lk->w.node;
-	uint64_t gen = lk->w.gen;
+	uint64_t gen = lk->w.gen, any;
 
 	if (n == lk->fresh) {
 		*attr = lk->attr;
+		*flags = lk->attr_flags;
 		return true;
 	}
 	/* What is in no table is good only if this very call brought it. */
@@ -129,25 +143,57 @@ bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr)
 		return false;
 	if ((lk->by_node || lk->w.len == 0) && n != lk->c->tree.root)
 		gen = loose_gen(lk, gen);
-	return rp_node_attr_read(n, gen, attr);
+	if (!rp_node_attr_read(n, gen, attr, flags))
+		return false;
+	if (attr->nlink <= 1 || S_ISDIR(attr->mode))
+		return true;
+	/* It has names that may not be in memory: what was announced by them went by its node. */
+	any = max_stamp(&lk->c->tree);
+	return any <= gen || rp_node_attr_valid(n, any);
 }
 
 /* ---- the walk and what it holds ----------------------------------------- */
 
-static void node_put_rcu(struct pathcache *c, struct rp_node *n)
+/*
+ * Give back what the counted modes took. Context: read section; what a put has
+ * killed is left for steps_bury(). Return: whether there is any.
+ */
+static bool steps_put(struct pc_lookup *lk)
 {
-	if (rp_node_put_rcu(n, c->mode == RP_MODE_LOCKED))
-		pc_node_killed(c, n);
+	bool locked = lk->w.mode == RP_MODE_LOCKED, any = false;
+
+	for (uint32_t i = 0; i < lk->w.nsteps; i++) {
+		struct rp_step *s = &lk->w.steps[i];
+
+		if (s->node && rp_node_put_rcu(s->node, locked))
+			any = true;
+		else
+			s->node = NULL;
+	}
+	return any;
 }
 
-/* Give back what the counted modes took. Context: read section. */
-static void steps_put(struct pc_lookup *lk)
+/* Context: no lock, no read section: the backend may be told. */
+static void steps_bury(struct pc_lookup *lk)
 {
 	for (uint32_t i = 0; i < lk->w.nsteps; i++)
-		if (lk->w.steps[i].node) {
-			node_put_rcu(lk->c, lk->w.steps[i].node);
-			lk->w.steps[i].node = NULL;
-		}
+		if (lk->w.steps[i].node)
+			pc_node_killed(lk->c, lk->w.steps[i].node);
+}
+
+/* Forget all steps. Context: no lock, no read section. */
+static void steps_drop(struct pc_lookup *lk)
+{
+	bool any = false;
+
+	if (lk->w.mode != RP_MODE_RCU) {
+		pc_read_begin();
+		any = steps_put(lk);
+		pc_read_end();
+	}
+	if (any)
+		steps_bury(lk);
+	lk->w.nsteps = 0;
 }
 
 static void stretch_begin(struct pc_lookup *lk)
@@ -176,11 +222,7 @@ static void swap_held(struct pathcache *c, struct rp_node **held, struct rp_node
 /* Context: no lock, no read section. */
 static void lookup_drop(struct pc_lookup *lk)
 {
-	if (lk->w.mode != RP_MODE_RCU) {
-		pc_read_begin();
-		steps_put(lk);
-		pc_read_end();
-	}
+	steps_drop(lk);
 	swap_held(lk->c, &lk->got, NULL);
 	swap_held(lk->c, &lk->base, NULL);
 	swap_held(lk->c, &lk->answer, NULL);
@@ -188,6 +230,8 @@ static void lookup_drop(struct pc_lookup *lk)
 	if (!lk->by_node)
 		swap_held(lk->c, &lk->final, NULL);
 	swap_held(lk->c, &lk->fresh, NULL);
+	swap_held(lk->c, &lk->wanted, NULL);
+	swap_held(lk->c, &lk->trusted, NULL);
 	free(lk->rest);
 	free(lk->more);
 }
@@ -197,19 +241,41 @@ static void lookup_cancelled(void *arg)
 	lookup_drop(arg);
 }
 
+/* More room for steps. Return: false without memory. */
+static bool steps_grow(struct pc_lookup *lk)
+{
+	uint32_t max = lk->w.max_steps * 4;
+	struct rp_step *more = realloc(lk->more, max * sizeof(*more));
+
+	if (!more)
+		return false;
+	if (!lk->more)
+		memcpy(more, lk->steps, sizeof(lk->steps));
+	lk->more = more;
+	lk->w.steps = more;
+	lk->w.max_steps = max;
+	return true;
+}
+
+/* To the end of the walk and through the last step, or to what neither can answer. */
 static enum rp_status run_once(struct pc_lookup *lk)
 {
 	enum rp_status st = RP_OK;
 
-	if (lk->final) {
-		lk->w.node = lk->final;
-		if (lk->by_node)
-			lk->w.gen = atomic_load_explicit(&lk->final->gen, memory_order_relaxed);
-	} else {
-		st = rp_walk_run(&lk->w);
-	}
-	lk->ended = st == RP_OK;
-	return lk->ended ? lk->last(lk) : st;
+	do {
+		if (lk->final) {
+			lk->w.node = lk->final;
+			if (lk->by_node)
+				lk->w.gen =
+				    atomic_load_explicit(&lk->final->gen, memory_order_relaxed);
+		} else {
+			st = rp_walk_run(&lk->w);
+		}
+		lk->ended = st == RP_OK;
+		if (lk->ended)
+			st = lk->last(lk);
+	} while (__builtin_expect(st == RP_FULL, 0) && steps_grow(lk));
+	return st;
 }
 
 static void walk_begin(struct pc_lookup *lk)
@@ -218,22 +284,6 @@ static void walk_begin(struct pc_lookup *lk)
 }
 
 /* ---- answering statuses; these leave the stretch ------------------------- */
-
-/* More room for steps. Context: in the stretch, and stays there. */
-static int steps_grow(struct pc_lookup *lk)
-{
-	uint32_t max = lk->w.max_steps * 4;
-	struct rp_step *more = realloc(lk->more, max * sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	if (!lk->more)
-		memcpy(more, lk->steps, sizeof(lk->steps));
-	lk->more = more;
-	lk->w.steps = more;
-	lk->w.max_steps = max;
-	return 0;
-}
 
 /* Bring the rest of the path out of link texts into memory of our own, NUL-terminated. */
 static int rest_own(struct pc_lookup *lk)
@@ -255,8 +305,8 @@ static int rest_own(struct pc_lookup *lk)
 	return 0;
 }
 
-/* Hold what is needed of the walk and leave. Return: 0; -EAGAIN: it died; -ENOMEM. */
-static int leave_with(struct pc_lookup *lk, struct rp_node *also, struct rp_node **also_held)
+/* Hold what is needed of the walk, and wanted, and leave. Return: 0; -EAGAIN: it died; -ENOMEM. */
+static int leave_with(struct pc_lookup *lk, struct rp_node *wanted)
 {
 	struct rp_node *base = lk->final ? NULL : lk->w.cur;
 	int rc = lk->final ? 0 : rest_own(lk);
@@ -265,14 +315,13 @@ static int leave_with(struct pc_lookup *lk, struct rp_node *also, struct rp_node
 		base = NULL;
 		rc = -EAGAIN;
 	}
-	if (!rc && also && !lockref_get(&also->ref))
+	if (!rc && wanted && !lockref_get(&wanted->ref))
 		rc = -EAGAIN;
 	stretch_end(lk);
 	swap_held(lk->c, &lk->base, rc ? NULL : base);
 	if (rc && base)
 		pc_node_put(lk->c, base);
-	if (!rc && also)
-		*also_held = also;
+	swap_held(lk->c, &lk->wanted, rc ? NULL : wanted);
 	return rc;
 }
 
@@ -286,17 +335,13 @@ static int retry(struct pc_lookup *lk)
 		lk->locked = true;
 		pc_count(lk->c, PC_LOCKED_WALKS);
 	}
-	if (lk->w.mode != RP_MODE_RCU) {
-		pc_read_begin();
-		steps_put(lk);
-		pc_read_end();
-	}
+	steps_drop(lk);
 	swap_held(lk->c, &lk->got, NULL);
-	if (!lk->by_node) {
-		lk->missed = NULL;
+	lk->allowed = NULL;
+	lk->missed = NULL;
+	if (!lk->by_node)
 		swap_held(lk->c, &lk->final, NULL);
-		walk_begin(lk);
-	}
+	walk_begin(lk);
 	return 0;
 }
 
@@ -370,6 +415,8 @@ static int on_start(struct pc_lookup *lk)
 		return rc;
 	if (lk->locked) {
 		/* Changes come faster than answers: this one must do, for this call. */
+		pc_node_hold(lk->base);
+		swap_held(lk->c, &lk->trusted, lk->base);
 		lk->w.trusted.dir = lk->base;
 		lk->w.trusted.perm = perm;
 		lk->w.trusted.flags = flags;
@@ -421,7 +468,7 @@ static int on_kernel(struct pc_lookup *lk)
 
 static int on_attr(struct pc_lookup *lk, struct rp_node *node)
 {
-	int rc = pc_fill_attr(lk->c, node, &lk->cred, &lk->attr);
+	int rc = pc_fill_attr(lk->c, node, &lk->cred, &lk->attr, &lk->attr_flags);
 
 	/* Whatever attr holds after an error, it is nobody's. */
 	swap_held(lk->c, &lk->fresh, rc ? NULL : node);
@@ -439,8 +486,7 @@ static int on_access(struct pc_lookup *lk, struct rp_node *node)
 	} else {
 		rc = pc_fill_access(lk->c, node, lk->amode, &lk->cred);
 		if (rc == 0) {
-			/* The backend has said yes; the last step need not ask again. */
-			lk->amode = 0;
+			lk->allowed = node;
 		} else if (rc != -ESTALE) {
 			rc = believe(lk, rc);
 		}
@@ -502,17 +548,15 @@ static int on_name(struct pc_lookup *lk, struct rp_node *node)
 	return path_join(lk, path, (size_t)n);
 }
 
-/* The walk or the last step needs something of node, a reference of the caller's. */
-static int on_node(struct pc_lookup *lk, enum rp_status st, struct rp_node *node)
+/* The walk or the last step needs something of lk->wanted. */
+static int on_node(struct pc_lookup *lk, enum rp_status st)
 {
+	struct rp_node *node = lk->wanted;
 	bool ended = lk->ended;
 	int rc;
 
-	if (st == RP_NEED_NAME) {
-		rc = on_name(lk, node);
-		pc_node_put(lk->c, node);
-		return rc;
-	}
+	if (st == RP_NEED_NAME)
+		return on_name(lk, node);
 	if (st == RP_NEED_TEXT)
 		rc = pc_fill_text(lk->c, node);
 	else if (st == RP_NEED_ATTR)
@@ -528,7 +572,6 @@ static int on_node(struct pc_lookup *lk, enum rp_status st, struct rp_node *node
 		pc_node_hold(node);
 		swap_held(lk->c, &lk->final, node);
 	}
-	pc_node_put(lk->c, node);
 	return rc;
 }
 
@@ -538,7 +581,6 @@ static int on_node(struct pc_lookup *lk, enum rp_status st, struct rp_node *node
  */
 static int answer(struct pc_lookup *lk, enum rp_status st)
 {
-	struct rp_node *node = NULL;
 	bool of_node = st == RP_NEED_TEXT || st == RP_NEED_ATTR || st == RP_NEED_ACCESS ||
 	               st == RP_NEED_PATH || st == RP_NEED_NAME;
 	int rc;
@@ -548,25 +590,23 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 		return retry(lk);
 	}
 	if (st == RP_FULL) {
-		rc = steps_grow(lk);
 		stretch_end(lk);
-		return rc;
+		return -ENOMEM;
 	}
-	rc = leave_with(lk, of_node ? lk->w.node : NULL, &node);
+	if (lk->flags & PATHCACHE_CACHED && st != RP_STALE_START) {
+		bool valid = rp_walk_valid(&lk->w);
+
+		stretch_end(lk);
+		return valid || lk->tries >= LOOKUP_TRIES ? -EAGAIN : retry(lk);
+	}
+	rc = leave_with(lk, of_node ? lk->w.node : NULL);
 	if (rc)
 		return rc == -EAGAIN ? retry(lk) : rc;
 	if (st == RP_STALE_START)
 		return on_start(lk);
 	if (!rp_walk_valid(&lk->w) && lk->tries < LOOKUP_TRIES) {
 		/* The way here has changed: not worth a question. */
-		if (node)
-			pc_node_put(lk->c, node);
 		return retry(lk);
-	}
-	if (lk->flags & PATHCACHE_CACHED) {
-		if (node)
-			pc_node_put(lk->c, node);
-		return -EAGAIN;
 	}
 	lk->asked = true;
 	switch (st) {
@@ -584,7 +624,7 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 	case RP_NEED_ACCESS:
 	case RP_NEED_PATH:
 	case RP_NEED_NAME:
-		return on_node(lk, st, node);
+		return on_node(lk, st);
 	case RP_OK:
 	case RP_ERR:
 	case RP_STALE_START:
@@ -597,13 +637,21 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-/* With changes held off what was walked before this stretch need not hold any more. */
-static void rebase(struct pc_lookup *lk)
+/* With changes held off what was walked before a stretch need not hold in it any more. */
+static bool rebases(const struct pc_lookup *lk)
 {
-	if (!lk->locked || (lk->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT)))
+	return lk->locked && !(lk->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT));
+}
+
+/* Begin the next stretch. */
+static void stretch_next(struct pc_lookup *lk)
+{
+	if (rebases(lk))
+		steps_drop(lk);
+	stretch_begin(lk);
+	if (!rebases(lk))
 		return;
-	steps_put(lk);
-	lk->w.nsteps = 0;
+	lk->w.loose = UINT64_MAX;
 	lk->w.epoch = atomic_load_explicit(&lk->c->tree.epoch, memory_order_relaxed);
 	lk->w.subtree = atomic_load_explicit(&lk->c->tree.subtree_stamp, memory_order_relaxed);
 }
@@ -616,8 +664,7 @@ static ssize_t run_slow(struct pc_lookup *lk, enum rp_status st)
 		rc = answer(lk, st);
 		if (rc)
 			return rc < 0 ? rc : lk->result;
-		stretch_begin(lk);
-		rebase(lk);
+		stretch_next(lk);
 		st = run_once(lk);
 		if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w))
 			continue;
@@ -632,15 +679,21 @@ static ssize_t run_slow(struct pc_lookup *lk, enum rp_status st)
 static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk, enum rp_status st)
 {
 	ssize_t rc;
+	int cancel;
 
+	/* Only the application's own code, and waiting for another's, may be cancelled. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pc_thread.cancel = cancel;
 	/* What is made from here on, this call has made or might have. */
 	lk->w.fresh = rp_tree_now(&lk->c->tree);
 	pthread_cleanup_push(lookup_cancelled, lk);
 	rc = run_slow(lk, st);
 	pthread_cleanup_pop(1);
-	if (!lk->asked)
+	if (lk->asked)
+		pc_upkeep(lk->c);
+	else
 		pc_count(lk->c, PC_HITS);
-	pc_upkeep(lk->c);
+	pthread_setcancelstate(cancel, NULL);
 	return rc;
 }
 
@@ -648,6 +701,7 @@ ssize_t pc_lookup_run(struct pc_lookup *lk)
 {
 	struct pc_counts *counts = pc_counts(lk->c->tally);
 	enum rp_status st;
+	bool killed;
 
 	pc_count_in(counts, PC_LOOKUPS);
 	pc_read_begin();
@@ -655,9 +709,12 @@ ssize_t pc_lookup_run(struct pc_lookup *lk)
 	st = run_once(lk);
 	if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w))
 		return lookup_slow(lk, st);
-	if (lk->w.mode != RP_MODE_RCU)
-		steps_put(lk);
+	killed = lk->w.mode != RP_MODE_RCU && steps_put(lk);
 	pc_read_end();
+	if (__builtin_expect(killed, 0))
+		steps_bury(lk);
+	if (__builtin_expect(lk->more != NULL, 0))
+		free(lk->more);
 	pc_count_in(counts, PC_HITS);
 	return st == RP_OK ? lk->result : lk->w.err;
 }

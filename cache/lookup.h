@@ -47,9 +47,12 @@ struct pc_lookup {
 		parent; /* held; the last directory reached by an asked ".."; all below may hang on it */
 	struct rp_node *final; /* held; the walk's end is reached, only the last step is left */
 	struct rp_node *fresh; /* held; attr is of it, asked during this call */
+	struct rp_node *wanted; /* held; what the backend is just asked about */
+	struct rp_node *trusted; /* held; w.trusted.dir */
+	const struct rp_node *allowed; /* what the backend has allowed amode for, in this try */
 	struct rp_attr attr;
+	uint32_t attr_flags; /* RP_N_* that go with attr */
 	char *rest;
-	size_t rest_size;
 	struct rp_step *more; /* when steps were too few */
 	const char *missed;   /* the component that missed last */
 	uint32_t tries;
@@ -76,8 +79,8 @@ ssize_t pc_lookup_run(struct pc_lookup *lk);
  */
 int pc_lookup_dir(struct pathcache *c, const char *path, struct rp_node **out);
 
-/* Attributes of the node the walk found, for last steps. False: RP_NEED_ATTR. */
-bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr);
+/* Attributes of the node the walk found, and its RP_N_*, for last steps. False: RP_NEED_ATTR. */
+bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr, uint32_t *flags);
 
 /* As if a walk had ended at node, which the caller holds. For held entries. */
 void pc_lookup_init_node(struct pc_lookup *lk, struct pathcache *c, struct rp_node *node);

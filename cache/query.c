@@ -17,6 +17,9 @@ static_assert(sizeof(struct pathcache_attr) == sizeof(struct rp_attr) &&
                               offsetof(struct rp_attr, btime_nsec),
               "public and internal attributes are one layout");
 
+/* Opens whose name leads elsewhere before what they say is the answer. */
+#define OPEN_TRIES 8
+
 #define STATX_IMMUTABLE 0x10u /* statx(2): STATX_ATTR_IMMUTABLE */
 
 static enum rp_status last_err(struct pc_lookup *lk, int err)
@@ -29,8 +32,10 @@ static enum rp_status last_err(struct pc_lookup *lk, int err)
 
 static enum rp_status last_stat(struct pc_lookup *lk)
 {
+	uint32_t flags;
+
 	lk->result = 0;
-	return pc_lookup_attr(lk, lk->out) ? RP_OK : RP_NEED_ATTR;
+	return pc_lookup_attr(lk, lk->out, &flags) ? RP_OK : RP_NEED_ATTR;
 }
 
 int pathcache_stat(struct pathcache *cache, const char *path, const struct pathcache_how *how,
@@ -65,24 +70,27 @@ int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,
 
 static enum rp_status last_access(struct pc_lookup *lk)
 {
-	const struct rp_node *n = lk->w.node;
-	uint32_t nf = rp_node_flags(n);
 	struct rp_perm perm;
 	struct rp_attr attr;
+	uint32_t nf;
 
 	lk->result = 0;
-	if (lk->amode == F_OK)
+	if (lk->amode == F_OK || lk->w.node == lk->allowed)
 		return RP_OK;
+	if (!pc_lookup_attr(lk, &attr, &nf))
+		return RP_NEED_ATTR;
+	/* Its own may have been told since the attributes were. */
+	nf |= rp_node_flags(lk->w.node) & RP_N_ACL;
+	if (rp_node_flags(lk->w.node) & RP_N_ACL_UNKNOWN)
+		nf |= RP_N_ACL_UNKNOWN;
 	if (nf & RP_N_ASK || (nf & RP_N_ASK_WX && lk->amode & (W_OK | X_OK)))
 		return RP_NEED_ACCESS;
-	if (!pc_lookup_attr(lk, &attr))
-		return RP_NEED_ATTR;
-	perm = (struct rp_perm){attr.mode, attr.uid, attr.gid};
+	perm = (struct rp_perm){ attr.mode, attr.uid, attr.gid };
 	if (lk->amode & W_OK && attr.attributes & STATX_IMMUTABLE)
 		return last_err(lk, -EPERM);
 	if (nf & (RP_N_ACL | RP_N_ACL_UNKNOWN)) {
 		/* An ACL cannot take away what a capability gives. */
-		struct rp_cred caps = {UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps};
+		struct rp_cred caps = { UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps };
 
 		/* As the owner's, whom the caller is not; x for anybody is what a capability needs. */
 		perm.mode = (perm.mode & S_IFMT) | (perm.mode & 0111 ? 0100 : 0);
@@ -144,12 +152,14 @@ static enum rp_status path_of_node(struct pc_lookup *lk, char *buf, size_t *at)
 	const struct rp_dentry *d;
 
 	if (rp_node_is_dir(lk->final))
-		return rp_walk_path(&lk->w, lk->final, NULL, 0, buf, lk->size - 1, at);
+		return rp_walk_path(&lk->w, lk->final, NULL, 0, UINT64_MAX, buf, lk->size - 1, at);
 	d = rp_node_name(lk->final);
 	if (!d || !d->dir || rp_dentry_is_hint(d, lk->w.fresh))
 		return last_err(lk, -ENOENT);
-	lk->w.steps[lk->w.nsteps++] = (struct rp_step){d->id, NULL, d->slot};
-	return rp_walk_path(&lk->w, d->dir, d->name, d->len, buf, lk->size - 1, at);
+	if (lk->w.nsteps == lk->w.max_steps)
+		return RP_FULL;
+	lk->w.steps[lk->w.nsteps++] = (struct rp_step){ d->id, NULL, d->slot };
+	return rp_walk_path(&lk->w, d->dir, d->name, d->len, d->id, buf, lk->size - 1, at);
 }
 
 static enum rp_status last_realpath(struct pc_lookup *lk)
@@ -158,12 +168,13 @@ static enum rp_status last_realpath(struct pc_lookup *lk)
 	char *buf = lk->out;
 	size_t at = 0;
 
-	if (lk->w.node->handle && lk->w.node == lk->final)
+	if (lk->c->backend->path && lk->w.node->handle && lk->w.node == lk->final)
 		return RP_NEED_PATH;
 	if (lk->by_node)
 		st = path_of_node(lk, buf, &at);
 	else
-		st = rp_walk_path(&lk->w, lk->w.cur, lk->w.name, lk->w.len, buf, lk->size - 1, &at);
+		st = rp_walk_path(&lk->w, lk->w.cur, lk->w.name, lk->w.len, UINT64_MAX, buf,
+		                  lk->size - 1, &at);
 	if (st != RP_OK) {
 		lk->result = (ssize_t)at; /* for RP_NEED_NAME: the tail that is there */
 		return st;
@@ -196,6 +207,7 @@ ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *en
 
 	if (!cache || !entry || !buf || !size)
 		return -EINVAL;
+	pc_gen_update(cache, pc_node(entry));
 	pc_lookup_init_node(&lk, cache, pc_node(entry));
 	lk.last = last_realpath;
 	lk.out = buf;
@@ -261,34 +273,25 @@ static bool name_changed(int err)
 	       err == -ENXIO;
 }
 
-/* With credentials of its own the descriptor's object, not the cached one, is judged. */
-static int fd_judge(int fd, const struct rp_cred *cred, int oflags)
+/*
+ * Open n for cred, or for the process (NULL). What opening does to the file it
+ * may do only once the descriptor's own object was judged for cred.
+ */
+static int open_node(struct pathcache *c, struct rp_node *n, int oflags, const struct rp_cred *cred)
 {
 	int acc = oflags & O_ACCMODE;
 	int mask = acc == O_RDONLY ? R_OK : acc == O_WRONLY ? W_OK : R_OK | W_OK;
-	struct rp_perm perm;
-	struct stat st;
-
-	if (oflags & O_PATH)
-		return 0;
-	if (fstat(fd, &st))
-		return -errno;
-	perm = (struct rp_perm){st.st_mode, st.st_uid, st.st_gid};
-	return rp_perm_allows(&perm, cred, mask) ? 0 : -EACCES;
-}
-
-static int open_node(struct pathcache *c, struct rp_node *n, int oflags,
-                     const struct pathcache_how *how)
-{
-	struct rp_cred cred;
-	int rc, fd = c->backend->open(c, n, oflags);
+	int rc, fd;
 
 	pc_count(c, PC_BACKEND_CALLS);
-	if (fd < 0 || !how || !how->cred)
+	if (!cred || oflags & O_PATH)
+		return c->backend->open(c, n, oflags);
+	fd = c->backend->open(c, n, oflags & ~O_TRUNC);
+	if (fd < 0)
 		return fd;
-	rc = pc_cred_take(how->cred, &cred);
-	if (!rc)
-		rc = fd_judge(fd, &cred, oflags);
+	rc = c->backend->judge(c, fd, oflags & O_TRUNC ? mask | W_OK : mask, cred);
+	if (!rc && oflags & O_TRUNC && ftruncate(fd, 0))
+		rc = errno == EINVAL ? 0 : -errno; /* no regular file: O_TRUNC means nothing */
 	if (rc) {
 		close(fd);
 		return rc;
@@ -305,38 +308,52 @@ static void open_refuted(struct pathcache *c, struct rp_node *n)
 	pthread_mutex_unlock(&c->lock);
 }
 
+static int open_once(struct pathcache *c, const char *path, int oflags,
+                     const struct pathcache_how *how, const struct rp_cred *cred)
+{
+	struct pathcache_entry *e;
+	int fd = pathcache_get(c, path, how, &e);
+
+	if (fd)
+		return fd;
+	if (S_ISLNK(pc_node(e)->type) && !(oflags & O_PATH)) {
+		pathcache_put(c, e);
+		return -ELOOP;
+	}
+	fd = open_node(c, pc_node(e), oflags, cred);
+	if (fd >= 0 && oflags & O_TRUNC)
+		pathcache_invalidate_entry(c, e);
+	if (fd < 0 && name_changed(fd))
+		open_refuted(c, pc_node(e));
+	pathcache_put(c, e);
+	return fd;
+}
+
 int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
                       const struct pathcache_how *how)
 {
-	struct pathcache_how h = {.size = sizeof(h)};
-	struct pathcache_entry *e;
-	int fd = -ESTALE;
+	struct pathcache_how h = { .flags = 0 };
+	struct rp_cred cred;
+	int fd, rc = 0;
 
 	if (!cache || oflags & O_CREAT || (oflags & O_TMPFILE) == O_TMPFILE)
 		return -EINVAL;
 	if (!cache->backend->open)
 		return -EOPNOTSUPP;
 	if (how)
-		h = *how;
+		rc = pc_versioned_copy(&h, sizeof(h), how);
+	if (!rc && h.cred)
+		rc = pc_cred_take(h.cred, &cred);
+	if (rc)
+		return rc;
+	h.size = sizeof(h);
 	if (oflags & O_NOFOLLOW)
 		h.flags |= PATHCACHE_NOFOLLOW;
 	if (oflags & O_DIRECTORY)
 		h.flags |= PATHCACHE_DIRECTORY;
-	for (int tries = 0; tries < 8; tries++) {
-		int rc = pathcache_get(cache, path, &h, &e);
-
-		if (rc)
-			return rc;
-		if (S_ISLNK(pc_node(e)->type) && !(oflags & O_PATH)) {
-			pathcache_put(cache, e);
-			return -ELOOP;
-		}
-		fd = open_node(cache, pc_node(e), oflags, how);
-		if (fd >= 0 && oflags & O_TRUNC)
-			pathcache_invalidate_entry(cache, e);
-		if (fd < 0 && name_changed(fd))
-			open_refuted(cache, pc_node(e));
-		pathcache_put(cache, e);
+	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+		fd = open_once(cache, path, oflags, &h, h.cred ? &cred : NULL);
+		/* What resolving says is the answer; what opening says may be about another object. */
 		if (fd >= 0 || !name_changed(fd))
 			return fd;
 	}

@@ -136,6 +136,7 @@ static void retired_free(struct pathcache *c, struct pc_retired *r)
 void pc_reclaim(struct pathcache *c)
 {
 	struct pc_retired r;
+	int cancel;
 
 	pthread_mutex_lock(&c->lock);
 	r = c->retired;
@@ -143,7 +144,9 @@ void pc_reclaim(struct pathcache *c)
 	pthread_mutex_unlock(&c->lock);
 	if (!r.bytes)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pc_rcu_synchronize();
+	pthread_setcancelstate(cancel, NULL);
 	pc_count(c, PC_GRACE_PERIODS);
 	pthread_mutex_lock(&c->lock);
 	if (r.buckets[0])

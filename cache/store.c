@@ -31,13 +31,34 @@ uint32_t pc_node_hash(const struct rp_hlink *link)
 	return ident_hash(n->object_id, n->object_gen, n->domain);
 }
 
-/* Take node out of the table of objects; it is found by identity no more. */
+/* Take a living node out of the table of objects; it is found by identity no more. */
 static void node_unhash(struct pathcache *c, struct rp_node *n)
 {
 	if (rp_node_flags(n) & RP_N_PRIVATE)
 		return;
 	rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
 	atomic_fetch_or_explicit(&n->flags, RP_N_PRIVATE, memory_order_relaxed);
+	pc_count_up(&c->nprivate);
+}
+
+static struct rp_node *hint_dir(const struct rp_node *n)
+{
+	const struct rp_dentry *d = rp_node_name_or_hint(n);
+
+	return d ? d->dir : NULL;
+}
+
+/*
+ * Do the hints of n lead back to it through nothing but buried directories? It
+ * was moved below one that was below it; each would wait for the other's end.
+ */
+static bool hints_ring(const struct rp_node *n)
+{
+	const struct rp_node *up = hint_dir(n);
+
+	while (up && up != n && rp_node_flags(up) & RP_N_BURIED)
+		up = hint_dir(up);
+	return up == n;
 }
 
 /* The caller killed node, which was in the tables. Its loose binding and its hint go with it. */
@@ -46,13 +67,20 @@ static void node_dead(struct pathcache *c, struct rp_node *n)
 	struct rp_dentry *d = rp_node_name(n);
 
 	pc_dirfds_forget(&c->dirfds, n);
-	node_unhash(c, n);
+	if (rp_node_flags(n) & RP_N_PRIVATE)
+		pc_count_down(&c->nprivate);
+	else
+		rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
 	if (d)
 		rp_tree_kill(&c->tree, d);
 	if (n->nchild) {
 		/* Children still tell by its hint where they were last seen. */
-		atomic_fetch_or_explicit(&n->flags, RP_N_BURIED, memory_order_relaxed);
+		atomic_fetch_or_explicit(&n->flags, RP_N_BURIED | RP_N_PRIVATE,
+		                         memory_order_relaxed);
 		c->sweep.needed = true;
+		d = hints_ring(n) ? rp_tree_take_hint(n) : NULL;
+		if (d)
+			pc_retire_dentry(c, d);
 		return;
 	}
 	d = rp_tree_take_hint(n);
@@ -139,6 +167,24 @@ void pc_kill_names(struct pathcache *c, struct rp_node *node)
 		more = d->next != NULL;
 		pc_kill(c, d);
 	}
+}
+
+struct rp_node *pc_node_twin(struct pathcache *c, struct rp_node *n)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->objects);
+	struct rp_hlink *l;
+
+	if (!(rp_node_flags(n) & RP_N_PRIVATE))
+		return n;
+	l = rp_table_first(b, ident_hash(n->object_id, n->object_gen, n->domain));
+	for (; l; l = rp_table_next(b, l)) {
+		struct rp_node *t = node_of(l);
+
+		if (t->object_id == n->object_id && t->object_gen == n->object_gen &&
+		    t->domain == n->domain && !lockref_is_dead(&t->ref))
+			return t;
+	}
+	return n;
 }
 
 void pc_kill_link(struct pathcache *c, struct rp_node *n)
@@ -247,10 +293,10 @@ static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint3
 	n->type = a->attr.mode & S_IFMT;
 	n->id = rp_tree_stamp(&c->tree);
 	n->names_stamp = n->id;
-	atomic_init(&n->flags, (a->flags & NODE_FLAGS) | flags);
+	atomic_init(&n->flags, flags);
 	atomic_init(&n->gen_checked,
 	            atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed));
-	rp_node_attr_write(n, &a->attr, n->id);
+	rp_node_attr_write(n, &a->attr, a->flags & NODE_FLAGS, n->id);
 	if (S_ISLNK(n->type) && a->link_len) {
 		text = text_make(c, a->link, a->link_len);
 		if (!text) {
@@ -361,12 +407,12 @@ static bool perm_differs(const struct rp_node *n, const struct pc_answer *a)
 
 /* Caller holds n. */
 static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a,
-                     struct pc_asked asked)
+                     uint64_t asked)
 {
 	uint64_t state = atomic_load_explicit(&n->attr_state, memory_order_relaxed);
 	struct rp_dentry *d;
 
-	if ((state >> 1) > asked.stamp)
+	if ((state >> 1) > asked)
 		return state & 1;
 	if (rp_node_is_dir(n) && perm_differs(n, a)) {
 		/* Walks judged by the old mode must find themselves invalid first. */
@@ -374,30 +420,49 @@ static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_ans
 		if (d && d->slot != RP_SLOT_NONE)
 			pc_kill(c, d);
 	}
-	/* One bit of its own may be set meanwhile without the lock: RP_N_HAS_FD. */
-	atomic_fetch_and_explicit(&n->flags, RP_N_OWN | a->flags, memory_order_relaxed);
-	atomic_fetch_or_explicit(&n->flags, a->flags & NODE_FLAGS, memory_order_relaxed);
-	rp_node_attr_write(n, &a->attr, rp_tree_stamp(&c->tree));
+	rp_node_attr_write(n, &a->attr, a->flags & NODE_FLAGS, rp_tree_stamp(&c->tree));
 	return true;
+}
+
+/*
+ * The node of a, held, known or new, with attributes as of asked. *good: they
+ * are to be believed; when not, a change overtook them. *made: it took a's handle.
+ */
+static struct rp_node *object_get(struct pathcache *c, struct pc_answer *a, uint64_t asked,
+                                  bool *good, bool *made)
+{
+	uint64_t inval = atomic_load_explicit(&c->inval_stamp, memory_order_relaxed);
+	struct rp_node *n = object_find(c, a);
+
+	*made = !n;
+	if (n) {
+		*good = attr_put(c, n, a, asked);
+		return n;
+	}
+	n = object_make(c, a);
+	/* A node that knew of the change may have died since, so any may have been its. */
+	*good = inval <= asked;
+	if (n && !*good)
+		rp_node_attr_drop(n, inval);
+	return n;
+}
+
+/* n, just made from a, is not kept: it gives the handle back. */
+static void object_disown(struct rp_node *n, struct pc_answer *a)
+{
+	a->handle = n->handle;
+	n->handle = NULL;
 }
 
 /* ---- answers ------------------------------------------------------------ */
 
-struct pc_asked pc_asked_now(const struct pathcache *c)
-{
-	struct pc_asked asked;
-
-	asked.stamp = rp_tree_now(&c->tree);
-	asked.subtree = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed);
-	return asked;
-}
-
 /* Was nothing announced since asked that the answer may be older than? */
-static bool still_good(struct pathcache *c, const struct rp_node *dir, struct pc_asked asked)
+static bool still_good(struct pathcache *c, const struct rp_node *dir, uint64_t asked)
 {
-	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) ==
-	                    asked.subtree &&
-	            (!dir || dir->names_stamp <= asked.stamp);
+	uint64_t loose = atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
+	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) <=
+	                    asked &&
+	            (dir ? dir->names_stamp : loose) <= asked;
 
 	if (!good)
 		pc_count(c, PC_STALE_FILLS);
@@ -476,23 +541,23 @@ static struct rp_dentry *bind_name(struct pathcache *c, struct rp_node *dir, con
 }
 
 static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
-                       struct pc_answer *a, struct pc_asked asked, struct pc_found *out)
+                       struct pc_answer *a, uint64_t asked, struct pc_found *out)
 {
 	struct rp_node *node = NULL;
 	struct rp_dentry *d;
-	bool good;
+	bool good = true, made = false;
 
 	if (a) {
-		node = object_find(c, a);
-		good = !node || attr_put(c, node, a, asked);
-		if (!node)
-			node = object_make(c, a);
+		node = object_get(c, a, asked, &good, &made);
 		out->node = node;
-		/* A directory is searched by what is stored, so that must be good. */
-		if (!node || (!good && rp_node_is_dir(node)))
-			return false;
 	}
-	d = bind_name(c, dir, name, len, node);
+	/* A directory is searched by what is stored, so that must be good. */
+	if (a && (!node || (!good && rp_node_is_dir(node))))
+		d = NULL;
+	else
+		d = bind_name(c, dir, name, len, node);
+	if (!d && node && made)
+		object_disown(node, a);
 	out->id = d ? d->id : 0;
 	out->slot = d ? d->slot : RP_SLOT_NONE;
 	out->kept = d != NULL;
@@ -500,7 +565,7 @@ static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *nam
 }
 
 int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
-                  struct pc_answer *a, uint32_t absent_flags, struct pc_asked asked,
+                  struct pc_answer *a, uint32_t absent_flags, uint64_t asked,
                   struct pc_found *out)
 {
 	struct rp_node *drop = NULL;
@@ -557,25 +622,23 @@ static int bind_loose(struct pathcache *c, struct rp_node *dir)
 	return 0;
 }
 
-int pc_store_object(struct pathcache *c, struct pc_answer *a, struct pc_asked asked,
+int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked,
                     struct pc_found *out)
 {
 	struct rp_node *n = NULL, *drop = NULL;
-	bool good = true;
+	bool good = true, made = false;
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
 	pthread_mutex_lock(&c->lock);
 	if (still_good(c, NULL, asked) && may_keep(c, NULL, 0, a, a->flags)) {
-		n = object_find(c, a);
-		if (n)
-			good = attr_put(c, n, a, asked);
-		else
-			n = object_make(c, a);
+		n = object_get(c, a, asked, &good, &made);
 		if (n && good && rp_node_is_dir(n) && !rp_node_name(n))
 			good = bind_loose(c, n) == 0;
 	}
-	if (!good) {
+	if (n && !good) {
+		if (made)
+			object_disown(n, a);
 		drop = n;
 		n = NULL;
 	}
@@ -589,7 +652,7 @@ int pc_store_object(struct pathcache *c, struct pc_answer *a, struct pc_asked as
 }
 
 bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_answer *a,
-                   struct pc_asked asked)
+                   uint64_t asked)
 {
 	bool valid;
 
@@ -645,7 +708,7 @@ bool pc_start_known(struct pathcache *c, struct rp_node *dir)
 }
 
 int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
-                   struct pc_asked asked)
+                   uint64_t asked)
 {
 	struct rp_dentry *d;
 	int rc = 0;
@@ -661,13 +724,14 @@ int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_ans
 	return rc;
 }
 
-void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, struct pc_asked asked)
+void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, uint64_t asked)
 {
 	pthread_mutex_lock(&c->lock);
-	if (atomic_load_explicit(&node->attr_state, memory_order_relaxed) >> 1 <= asked.stamp) {
-		atomic_fetch_and_explicit(&node->flags, ~RP_N_ACL_UNKNOWN, memory_order_relaxed);
+	if (atomic_load_explicit(&node->attr_state, memory_order_relaxed) >> 1 <= asked) {
+		/* Set before clear: in between it is asked, never judged. */
 		if (acl)
 			atomic_fetch_or_explicit(&node->flags, RP_N_ACL, memory_order_relaxed);
+		atomic_fetch_and_explicit(&node->flags, ~RP_N_ACL_UNKNOWN, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&c->lock);
 }

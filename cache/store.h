@@ -3,7 +3,7 @@
  * store: changes of the tree together with their memory.
  *
  * Nodes are found by identity, made, named, and retired here. pc_store_*()
- * take the change lock themselves; pc_kill*() and pc_sweep() want it held. What
+ * take the change lock themselves; asked is rp_tree_now() before the backend was; pc_kill*() and pc_sweep() want it held. What
  * is retired waits on the cache's list for a grace period: pc_reclaim().
  */
 #ifndef PC_STORE_H
@@ -19,14 +19,6 @@ struct pc_found {
 	bool kept;     /* a walk may find it in the table */
 };
 
-/* When a question was put to the backend; sampled before. */
-struct pc_asked {
-	uint64_t stamp;
-	uint64_t subtree;
-};
-
-struct pc_asked pc_asked_now(const struct pathcache *c);
-
 /*
  * Publish the backend's answer about (dir, name). a: NULL for an absent name,
  * of which absent_flags (PC_A_*) tell more. Where a->handle is not NULL
@@ -34,11 +26,11 @@ struct pc_asked pc_asked_now(const struct pathcache *c);
  * Return: 0 and *out, whether or not it could be kept; -ENOMEM.
  */
 int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
-                  struct pc_answer *a, uint32_t absent_flags, struct pc_asked asked,
+                  struct pc_answer *a, uint32_t absent_flags, uint64_t asked,
                   struct pc_found *out);
 
 /* The same for an object whose name is not known (a parent, a kernel's answer). */
-int pc_store_object(struct pathcache *c, struct pc_answer *a, struct pc_asked asked,
+int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked,
                     struct pc_found *out);
 
 /*
@@ -46,20 +38,20 @@ int pc_store_object(struct pathcache *c, struct pc_answer *a, struct pc_asked as
  * not, a change overtook them.
  */
 bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_answer *a,
-                   struct pc_asked asked);
+                   uint64_t asked);
 
 /* Text of a symlink. Return: 0; -ENOMEM. */
 int pc_store_text(struct pathcache *c, struct rp_node *node, const char *text, size_t len);
 
 /* Whether node has an ACL, as asked. */
-void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, struct pc_asked asked);
+void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, uint64_t asked);
 
 /*
  * Attributes of a directory without a believable binding, and a loose binding.
  * Return: 0; -EAGAIN: a change overtook the answer; -ENOMEM.
  */
 int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
-                   struct pc_asked asked);
+                   uint64_t asked);
 
 /* Bring n->gen up to date; takes the lock only where it is not. n is held. */
 void pc_gen_update(struct pathcache *c, struct rp_node *n);
@@ -72,6 +64,12 @@ void pc_kill(struct pathcache *c, struct rp_dentry *d);
 
 /* Kill all names of node. */
 void pc_kill_names(struct pathcache *c, struct rp_node *node);
+
+/*
+ * The node in the tables that stands for the same object as n, a private one;
+ * n itself where there is none, or n is in the tables. Not held.
+ */
+struct rp_node *pc_node_twin(struct pathcache *c, struct rp_node *n);
 
 /*
  * Link n may have another text now, which a node never has: kill its names, and

@@ -51,6 +51,8 @@ struct pc_thread {
 	struct pc_counts *counts; /* or a shared one when memory ran out */
 	struct pc_counts *all;
 	bool ours;      /* registered by this library */
+	bool was_offline; /* before the outermost section, QSBR */
+	int cancel;     /* the caller's cancel state, while the library's is off */
 	unsigned depth; /* of sections, QSBR */
 	unsigned pins;  /* pathcache_thread_register() calls */
 };
@@ -90,16 +92,19 @@ static inline void pc_count_in(struct pc_counts *counts, enum pc_counter i)
 }
 
 #if PC_FLAVOUR_QSBR
-/* Online from the outermost section's begin to its end, where the thread is ours. */
+/* Online from the outermost section's begin to its end; who was offline is so again. */
 static inline void pc_section_enter(void)
 {
-	if (pc_thread.ours && pc_thread.depth++ == 0)
-		pc_rcu_online();
+	if (pc_thread.depth++ == 0) {
+		pc_thread.was_offline = pc_rcu_may_wait();
+		if (pc_thread.was_offline)
+			pc_rcu_online();
+	}
 }
 
 static inline void pc_section_leave(void)
 {
-	if (pc_thread.ours && --pc_thread.depth == 0)
+	if (--pc_thread.depth == 0 && pc_thread.was_offline)
 		pc_rcu_offline();
 }
 #else

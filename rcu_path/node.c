@@ -12,7 +12,18 @@ bool rp_node_set_text(struct rp_node *n, struct rp_text *text)
 	return true;
 }
 
-void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint64_t stamp)
+/* RP_N_HAS_FD of the node's own may change meanwhile, without the lock. */
+static void flags_put(struct rp_node *n, uint32_t flags)
+{
+	uint32_t old = atomic_load_explicit(&n->flags, memory_order_relaxed);
+
+	while (!atomic_compare_exchange_weak_explicit(&n->flags, &old, (old & RP_N_OWN) | flags,
+	                                              memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint32_t flags,
+                        uint64_t stamp)
 {
 	uint64_t w[RP_ATTR_WORDS];
 
@@ -22,6 +33,7 @@ void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint64_t 
 	atomic_thread_fence(memory_order_release);
 	for (size_t i = 0; i < RP_ATTR_WORDS; i++)
 		atomic_store_explicit(&n->attr[i], w[i], memory_order_relaxed);
+	flags_put(n, flags);
 	/* release [A1]: publishes the words. Pairs with rp_node_attr_read(). */
 	atomic_store_explicit(&n->attr_state, stamp << 1 | 1, memory_order_release);
 }

@@ -194,11 +194,13 @@ static inline bool rp_node_attr_valid(const struct rp_node *n, uint64_t gen)
 }
 
 /*
- * Copy a consistent snapshot, known no earlier than stamp gen.
+ * Copy a consistent snapshot, known no earlier than stamp gen, and the flags
+ * that belong to it.
  * Return: false when there is none (unknown, or just being written); out then
  * holds nothing of use.
  */
-static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out)
+static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out,
+                                     uint32_t *flags)
 {
 	/* acquire [A1]: the words. Pairs with rp_node_attr_write(). */
 	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
@@ -210,13 +212,18 @@ static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, stru
 
 		memcpy((char *)out + i * sizeof(word), &word, sizeof(word));
 	}
+	*flags = rp_node_flags(n);
 	/* acquire [A2]: a word of a later write shows its state. Pairs with rp_node_attr_write(). */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&n->attr_state, memory_order_relaxed) == s;
 }
 
-/* Context (both): change lock. stamp: when this became known, or untrue. */
-void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint64_t stamp);
+/*
+ * Context (both): change lock. stamp: when this became known, or untrue. flags
+ * take the place of all but RP_N_OWN.
+ */
+void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint32_t flags,
+                        uint64_t stamp);
 void rp_node_attr_drop(struct rp_node *n, uint64_t stamp);
 
 /* ---- counts ------------------------------------------------------------ */

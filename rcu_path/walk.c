@@ -17,6 +17,7 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 	w->p = rp_skip_slashes(path, w->end);
 	w->lo = path;
 	w->gen = 0;
+	w->loose = UINT64_MAX;
 	w->nsteps = 0;
 	w->nframes = 0;
 	w->links = 0;
@@ -32,6 +33,8 @@ bool rp_walk_valid_slow(const struct rp_walk *w)
 {
 	if (atomic_load_explicit(&w->tree->subtree_stamp, memory_order_relaxed) != w->subtree)
 		return false;
+	if (w->loose <= atomic_load_explicit(&w->tree->loose_stamp, memory_order_relaxed))
+		return false;
 	for (uint32_t i = 0; i < w->nsteps; i++)
 		if (w->steps[i].slot != RP_SLOT_NONE &&
 		    !rp_slot_live(&w->tree->slots, w->steps[i].slot, w->steps[i].id))
@@ -45,7 +48,7 @@ size_t rp_walk_rest(const struct rp_walk *w, char *buf, size_t size)
 
 	for (uint32_t i = w->nframes; i-- > 0;)
 		need += 1 + (size_t)(w->frames[i].end - w->frames[i].p);
-	if (need > size)
+	if (!buf || need > size)
 		return need;
 	memcpy(buf, w->p, at);
 	for (uint32_t i = w->nframes; i-- > 0;) {
@@ -112,13 +115,15 @@ ALWAYS_INLINE void raise_gen(struct rp_walk *w, const struct rp_node *dir)
  * A binding that is not anchored may have missed a change that was announced
  * by a name the table does not have; a private one, any.
  */
-ALWAYS_INLINE bool start_fresh(const struct rp_walk *w, const struct rp_node *dir,
+ALWAYS_INLINE bool start_fresh(struct rp_walk *w, const struct rp_node *dir,
                                const struct rp_dentry *d)
 {
 	if (dir == w->tree->root || rp_tree_anchored(w->tree, d))
 		return true;
 	if (d->slot == RP_SLOT_NONE)
 		return d->id > w->fresh;
+	if (d->id < w->loose)
+		w->loose = d->id;
 	return d->id > atomic_load_explicit(&w->tree->loose_stamp, memory_order_relaxed);
 }
 
@@ -213,6 +218,10 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 	up = rp_node_name(self->dir);
 	if (!up || up->id < w->gen)
 		return RP_NEED_PARENT;
+	if (!start_fresh(w, self->dir, up)) {
+		w->p = rp_skip_slashes(w->p + 2, w->end);
+		return enter(w, self->dir, mode);
+	}
 	w->cur = self->dir;
 	w->cur_flags = up->flags;
 	w->perm_ok = false;
@@ -524,18 +533,22 @@ static bool path_prepend(char *buf, size_t *at, const char *name, size_t len)
 }
 
 enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name, size_t len,
-                            char *buf, size_t size, size_t *at)
+                            uint64_t id, char *buf, size_t size, size_t *at)
 {
+	size_t tail;
+
 	*at = size;
 	if (len && !path_prepend(buf, at, name, len))
 		return fail(w, -ERANGE);
+	w->node = dir;
+	tail = *at;
 	while (dir != w->tree->root) {
 		const struct rp_dentry *d = rp_node_name(dir);
 
-		/* Looked at from below: one above without a name may be dead. */
-		if (!d || !d->dir || rp_dentry_is_hint(d, w->fresh) ||
-		    (d->dir != w->tree->root && !rp_node_name(d->dir))) {
-			w->node = dir;
+		/* Where nothing says so any more, the one at the bottom is asked for: it is held. */
+		if (atomic_load_explicit(&dir->gen, memory_order_relaxed) > id || !d || !d->dir ||
+		    rp_dentry_is_hint(d, w->fresh)) {
+			*at = tail;
 			return RP_NEED_NAME;
 		}
 		if (w->nsteps == w->max_steps)
@@ -543,7 +556,12 @@ enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *
 		step_add(w, d->slot, d->id);
 		if (!path_prepend(buf, at, d->name, d->len))
 			return fail(w, -ERANGE);
+		id = d->id < id ? d->id : id;
 		dir = d->dir;
+	}
+	if (atomic_load_explicit(&dir->gen, memory_order_relaxed) > id) {
+		*at = tail;
+		return RP_NEED_NAME;
 	}
 	if (*at == size && !path_prepend(buf, at, "", 0))
 		return fail(w, -ERANGE);

@@ -40,7 +40,7 @@ enum rp_status {
 	RP_KERNEL,      /* the rest of the path, from cur, is the kernel's */
 	RP_NEED_ACCESS, /* (of the caller's own last step) the backend judges node */
 	RP_NEED_PATH,   /* (of the caller's own last step) the backend names node */
-	RP_NEED_NAME,   /* node: a directory whose name, or whose parent's, is not known */
+	RP_NEED_NAME,   /* node: a directory, held, whose path is not known */
 	RP_FULL,        /* no room for steps: give more, go on */
 	RP_RETRY,       /* a change was met half way: begin again */
 };
@@ -89,6 +89,7 @@ struct rp_walk {
 	uint64_t gen;     /* ids below are stale here */
 	uint64_t epoch;   /* at the begin */
 	uint64_t subtree; /* subtree_stamp at the begin */
+	uint64_t loose;   /* lowest id of a loose binding it believed; UINT64_MAX: none */
 	uint64_t fresh;   /* set by the caller: private bindings with ids above are of this call */
 	uint32_t nsteps;
 	uint32_t nframes;
@@ -155,11 +156,11 @@ void rp_walk_set_rest(struct rp_walk *w, const char *rest, size_t len);
 
 /*
  * The path from the tree's root to name in dir (len 0: to dir itself) by current
- * names, written backwards from the end of buf. Adds what it relies on to w's
- * steps. Return: RP_OK and *at the begin in buf, RP_ERR with err -ERANGE,
- * RP_NEED_NAME, RP_FULL.
+ * names, written backwards from the end of buf. id: of name's binding where it
+ * has to be judged, else UINT64_MAX. Adds what it relies on to w's steps. Return: RP_OK and *at the begin in buf; RP_NEED_NAME and *at the
+ * begin of what comes behind dir; RP_ERR with err -ERANGE; RP_FULL.
  */
 enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name, size_t len,
-                            char *buf, size_t size, size_t *at);
+                            uint64_t id, char *buf, size_t size, size_t *at);
 
 #endif

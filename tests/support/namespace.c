@@ -131,6 +131,8 @@ static void call_end(struct ts_namespace *ns, enum ts_call call, const char *nam
 {
 	gate_hold(ns, TS_GATE_AFTER, call, name);
 	pthread_mutex_unlock(&ns->lock);
+	if (ns->on_return)
+		ns->on_return(ns->on_call_arg, call, name);
 }
 
 static struct ts_gate *gate_new(struct ts_namespace *ns, const struct ts_gate *want,

@@ -69,6 +69,8 @@ struct ts_namespace {
 	uint32_t delay_us; /* of every lookup */
 	/* Called without the lock at the start of each callback. */
 	void (*on_call)(void *arg, enum ts_call call, const char *name);
+	/* The same when its answer is made, so that the answer is from before. */
+	void (*on_return)(void *arg, enum ts_call call, const char *name);
 	void *on_call_arg;
 };
 
