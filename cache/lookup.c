@@ -260,9 +260,10 @@ static bool steps_grow(struct pc_lookup *lk)
 /* To the end of the walk and through the last step, or to what neither can answer. */
 static enum rp_status run_once(struct pc_lookup *lk)
 {
-	enum rp_status st = RP_OK;
+	enum rp_status st;
 
 	do {
+		st = RP_OK;
 		if (lk->final) {
 			lk->w.node = lk->final;
 			if (lk->by_node)

@@ -298,6 +298,36 @@ static void an_entry_of_an_own_namespace_has_a_path(void)
 	app_end(&app);
 }
 
+static void told_is(struct app *app, const char *path)
+{
+	struct pathcache_entry *entry = ts_get(app->cache, path);
+	ssize_t len = (ssize_t)strlen(path);
+	char buf[512];
+
+	CHECK_EQ(pathcache_realpath(app->cache, path, NULL, buf, sizeof(buf)), len);
+	CHECK(strcmp(buf, path) == 0);
+	CHECK_EQ(pathcache_entry_path(app->cache, entry, buf, sizeof(buf)), len);
+	CHECK(strcmp(buf, path) == 0);
+	pathcache_put(app->cache, entry);
+}
+
+static void a_path_of_any_depth_is_told(void)
+{
+	char dir[256] = "", file[264];
+	struct app app;
+
+	app_begin(&app);
+	for (int depth = 1; depth <= 110; depth++) {
+		strcat(dir, "/d");
+		ts_ns_add(&app.ns, dir, S_IFDIR | 0755, NULL);
+		told_is(&app, dir);
+		snprintf(file, sizeof(file), "%s/f", dir);
+		ts_ns_add(&app.ns, file, S_IFREG | 0644, NULL);
+		told_is(&app, file);
+	}
+	app_end(&app);
+}
+
 struct putter {
 	struct ts_thread thread;
 	struct pathcache *cache;
@@ -528,13 +558,39 @@ static void no_mode_hangs_while_everything_is_invalidated(void)
 		storm_run(storm_make(4, mode), fns, 0.5);
 }
 
+/* Each look at it makes a new node, whose text must be asked for again. */
+static void a_link_that_is_not_kept_and_tells_its_text_late_is_followed(void)
+{
+	static const uint32_t flags[] = {0, PATHCACHE_REPLY_PRIVATE, PATHCACHE_REPLY_NO_CACHE};
+	struct pathcache_options opt;
+	struct app app;
+
+	pathcache_options_init(&opt);
+	for (int kept = 0; kept < 2; kept++)
+		for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+			opt.budget = kept ? UINT64_C(1) << 26 : 0;
+			app_begin_with(&app, &opt);
+			ts_ns_add(&app.ns, "/d", S_IFDIR | 0755, NULL);
+			ts_ns_add(&app.ns, "/d/f", S_IFREG | 0644, NULL);
+			ts_ns_add(&app.ns, "/l", S_IFLNK | 0777, "d")->late_link = true;
+			ts_ns_find(&app.ns, "/l")->reply_flags = flags[i];
+			CHECK_EQ(ts_stat_err(app.cache, "/l/f"), 0);
+			CHECK_EQ(ts_stat_err(app.cache, "/l"), 0);
+			CHECK_EQ(ts_stat_err(app.cache, "/l/absent"), -ENOENT);
+			CHECK(ts_ns_calls(&app.ns, TS_LOOKUP) < 100);
+			app_end(&app);
+		}
+}
+
 /* ---- a backend whose every reply has a handle of its own --------------- */
 
 #define HANDLE_ALIVE 0x600dU
 
+/* Freed when the run is over, so that one released twice can be told. */
 struct handle {
-	uint32_t state;
+	_Atomic uint32_t state;
 	uint64_t id;
+	struct handle *made_before;
 };
 
 struct replies {
@@ -542,6 +598,7 @@ struct replies {
 	_Atomic int64_t live;
 	_Atomic uint64_t missing, strange, twice;
 	_Atomic uint64_t generation;
+	struct handle *_Atomic made;
 	_Atomic bool stop;
 };
 
@@ -550,7 +607,11 @@ static void reply_with(struct replies *r, struct pathcache_reply *reply, uint64_
 	struct handle *handle = malloc(sizeof(*handle));
 
 	REQUIRE(handle);
-	*handle = (struct handle){HANDLE_ALIVE, id};
+	atomic_init(&handle->state, HANDLE_ALIVE);
+	handle->id = id;
+	handle->made_before = atomic_load(&r->made);
+	while (!atomic_compare_exchange_weak(&r->made, &handle->made_before, handle))
+		;
 	atomic_fetch_add(&r->live, 1);
 	reply->object = (struct pathcache_object){
 		.id = id, .generation = atomic_load(&r->generation), .handle = handle};
@@ -565,7 +626,7 @@ static void handle_check(struct replies *r, const struct pathcache_object *objec
 
 	if (!handle)
 		atomic_fetch_add(&r->missing, 1);
-	else if (handle->state != HANDLE_ALIVE || handle->id != object->id)
+	else if (atomic_load(&handle->state) != HANDLE_ALIVE || handle->id != object->id)
 		atomic_fetch_add(&r->strange, 1);
 }
 
@@ -619,16 +680,22 @@ static void replies_release(void *ctx, const struct pathcache_object *obj)
 	struct replies *r = ctx;
 	struct handle *handle = obj->handle;
 
-	handle_check(r, obj);
 	if (!handle)
-		return;
-	if (handle->state != HANDLE_ALIVE) {
+		atomic_fetch_add(&r->missing, 1);
+	else if (atomic_exchange(&handle->state, 0) != HANDLE_ALIVE)
 		atomic_fetch_add(&r->twice, 1);
-		return;
+	else
+		atomic_fetch_sub(&r->live, 1);
+}
+
+static void handles_free(struct replies *r)
+{
+	struct handle *handle;
+
+	while ((handle = atomic_load(&r->made))) {
+		atomic_store(&r->made, handle->made_before);
+		free(handle);
 	}
-	handle->state = 0;
-	free(handle);
-	atomic_fetch_sub(&r->live, 1);
 }
 
 static void replies_ask(void *arg)
@@ -716,6 +783,7 @@ static void every_handle_is_whole_until_it_is_released_once(void)
 				        (unsigned long long)atomic_load(&r->strange),
 				        (unsigned long long)atomic_load(&r->twice),
 				        (long long)atomic_load(&r->live));
+			handles_free(r);
 			free(r);
 		}
 }
@@ -1179,10 +1247,12 @@ static const struct ts_case cases[] = {
 	TS_CASE(close_is_refused_while_an_invalidated_link_is_held),
 	TS_CASE(close_is_refused_while_a_removed_entry_is_held),
 	TS_CASE(an_entry_of_an_own_namespace_has_a_path),
+	TS_CASE(a_path_of_any_depth_is_told),
 	TS_CASE(a_nameless_directory_and_its_last_child_may_be_put_at_once),
 	TS_CASE(the_path_of_a_deep_entry_is_told_while_its_names_change),
 	TS_CASE(a_path_of_many_components_is_walked_while_its_names_change),
 	TS_CASE(no_mode_hangs_while_everything_is_invalidated),
+	TS_CASE(a_link_that_is_not_kept_and_tells_its_text_late_is_followed),
 	TS_CASE(every_handle_is_whole_until_it_is_released_once),
 	TS_CASE(a_positive_code_of_a_backend_is_trouble),
 	TS_CASE(a_thread_cancelled_in_a_callback_leaves_nothing_held),
