@@ -491,7 +491,7 @@ static int posix_judge(struct pathcache *c, int fd, int mask, const struct rp_cr
 		return access_as(c, fd, mask, cred);
 	if (fstat(fd, &st))
 		return -errno;
-	perm = (struct rp_perm){ st.st_mode, st.st_uid, st.st_gid };
+	perm = (struct rp_perm){st.st_mode, st.st_uid, st.st_gid};
 	return rp_perm_allows(&perm, cred, mask) && !has_acl(fd, "") ? 0 : -EACCES;
 }
 

@@ -45,7 +45,7 @@ static uint32_t caps_from_rp(uint32_t caps)
 
 int pc_cred_take(const struct pathcache_cred *cred, struct rp_cred *out)
 {
-	struct pathcache_cred mine = { .uid = UINT32_MAX, .gid = UINT32_MAX };
+	struct pathcache_cred mine = {.uid = UINT32_MAX, .gid = UINT32_MAX};
 	int rc = pc_versioned_copy(&mine, sizeof(mine), cred);
 
 	if (rc)
@@ -163,8 +163,8 @@ static bool effective_set(const uint32_t set[2], const uint32_t keep[2])
 
 int pc_cred_assume(const struct rp_cred *cred, struct pc_cred_saved *saved)
 {
-	const uint32_t dac[2] = { caps_from_rp(cred->caps), 0 };
-	const uint32_t other[2] = { ~DAC_BITS, UINT32_MAX };
+	const uint32_t dac[2] = {caps_from_rp(cred->caps), 0};
+	const uint32_t other[2] = {~DAC_BITS, UINT32_MAX};
 	struct __user_cap_data_struct caps[2];
 	int rc = caps_get(caps);
 
@@ -187,7 +187,7 @@ int pc_cred_assume(const struct rp_cred *cred, struct pc_cred_saved *saved)
 
 void pc_cred_restore(struct pc_cred_saved *saved)
 {
-	const uint32_t none[2] = { 0, 0 };
+	const uint32_t none[2] = {0, 0};
 
 	/* Going back to uid 0 raises more than there was, so all of it is set as it was. */
 	if (!fs_ids_set(saved->uid, saved->gid) ||

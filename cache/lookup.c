@@ -84,7 +84,7 @@ int pc_lookup_init(struct pc_lookup *lk, struct pathcache *c, const char *path,
 	lk->start = c->tree.root;
 	lk->path = path;
 	if (how) {
-		struct pathcache_how mine = { .flags = 0 };
+		struct pathcache_how mine = {.flags = 0};
 
 		rc = pc_versioned_copy(&mine, sizeof(mine), how);
 		if (!rc)
@@ -268,7 +268,7 @@ static enum rp_status run_once(struct pc_lookup *lk)
 			lk->w.node = lk->final;
 			if (lk->by_node)
 				lk->w.gen =
-				    atomic_load_explicit(&lk->final->gen, memory_order_relaxed);
+					atomic_load_explicit(&lk->final->gen, memory_order_relaxed);
 		} else {
 			st = rp_walk_run(&lk->w);
 		}

@@ -45,9 +45,9 @@ struct pc_lookup {
 	struct rp_node *answer; /* held; what the backend led to */
 	struct rp_node *
 		parent; /* held; the last directory reached by an asked ".."; all below may hang on it */
-	struct rp_node *final; /* held; the walk's end is reached, only the last step is left */
-	struct rp_node *fresh; /* held; attr is of it, asked during this call */
-	struct rp_node *wanted; /* held; what the backend is just asked about */
+	struct rp_node *final;   /* held; the walk's end is reached, only the last step is left */
+	struct rp_node *fresh;   /* held; attr is of it, asked during this call */
+	struct rp_node *wanted;  /* held; what the backend is just asked about */
 	struct rp_node *trusted; /* held; w.trusted.dir */
 	const struct rp_node *allowed; /* what the backend has allowed amode for, in this try */
 	struct rp_attr attr;

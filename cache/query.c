@@ -85,12 +85,12 @@ static enum rp_status last_access(struct pc_lookup *lk)
 		nf |= RP_N_ACL_UNKNOWN;
 	if (nf & RP_N_ASK || (nf & RP_N_ASK_WX && lk->amode & (W_OK | X_OK)))
 		return RP_NEED_ACCESS;
-	perm = (struct rp_perm){ attr.mode, attr.uid, attr.gid };
+	perm = (struct rp_perm){attr.mode, attr.uid, attr.gid};
 	if (lk->amode & W_OK && attr.attributes & STATX_IMMUTABLE)
 		return last_err(lk, -EPERM);
 	if (nf & (RP_N_ACL | RP_N_ACL_UNKNOWN)) {
 		/* An ACL cannot take away what a capability gives. */
-		struct rp_cred caps = { UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps };
+		struct rp_cred caps = {UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps};
 
 		/* As the owner's, whom the caller is not; x for anybody is what a capability needs. */
 		perm.mode = (perm.mode & S_IFMT) | (perm.mode & 0111 ? 0100 : 0);
@@ -158,7 +158,7 @@ static enum rp_status path_of_node(struct pc_lookup *lk, char *buf, size_t *at)
 		return last_err(lk, -ENOENT);
 	if (lk->w.nsteps == lk->w.max_steps)
 		return RP_FULL;
-	lk->w.steps[lk->w.nsteps++] = (struct rp_step){ d->id, NULL, d->slot };
+	lk->w.steps[lk->w.nsteps++] = (struct rp_step){d->id, NULL, d->slot};
 	return rp_walk_path(&lk->w, d->dir, d->name, d->len, d->id, buf, lk->size - 1, at);
 }
 
@@ -332,7 +332,7 @@ static int open_once(struct pathcache *c, const char *path, int oflags,
 int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
                       const struct pathcache_how *how)
 {
-	struct pathcache_how h = { .flags = 0 };
+	struct pathcache_how h = {.flags = 0};
 	struct rp_cred cred;
 	int fd, rc = 0;
 

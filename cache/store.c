@@ -460,8 +460,7 @@ static void object_disown(struct rp_node *n, struct pc_answer *a)
 static bool still_good(struct pathcache *c, const struct rp_node *dir, uint64_t asked)
 {
 	uint64_t loose = atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
-	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) <=
-	                    asked &&
+	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) <= asked &&
 	            (dir ? dir->names_stamp : loose) <= asked;
 
 	if (!good)
@@ -565,8 +564,7 @@ static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *nam
 }
 
 int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
-                  struct pc_answer *a, uint32_t absent_flags, uint64_t asked,
-                  struct pc_found *out)
+                  struct pc_answer *a, uint32_t absent_flags, uint64_t asked, struct pc_found *out)
 {
 	struct rp_node *drop = NULL;
 	bool kept = false;
@@ -622,8 +620,7 @@ static int bind_loose(struct pathcache *c, struct rp_node *dir)
 	return 0;
 }
 
-int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked,
-                    struct pc_found *out)
+int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked, struct pc_found *out)
 {
 	struct rp_node *n = NULL, *drop = NULL;
 	bool good = true, made = false;

@@ -50,11 +50,11 @@ struct pc_thread {
 	uint64_t serial;          /* of the cache that counts belongs to */
 	struct pc_counts *counts; /* or a shared one when memory ran out */
 	struct pc_counts *all;
-	bool ours;      /* registered by this library */
+	bool ours;        /* registered by this library */
 	bool was_offline; /* before the outermost section, QSBR */
-	int cancel;     /* the caller's cancel state, while the library's is off */
-	unsigned depth; /* of sections, QSBR */
-	unsigned pins;  /* pathcache_thread_register() calls */
+	int cancel;       /* the caller's cancel state, while the library's is off */
+	unsigned depth;   /* of sections, QSBR */
+	unsigned pins;    /* pathcache_thread_register() calls */
 };
 
 extern __thread struct pc_thread pc_thread __attribute__((tls_model("initial-exec")));
