@@ -31,12 +31,16 @@
  *             confined by BENEATH or IN_ROOT raced with renames (openat2(2))
  *    -EINVAL  an option or flag this version does not know; a NULL argument
  *    -ESTALE  the start directory, or the entry, can no longer be reached
+ *    -ENOMEM  no memory even for the answer at hand
  *    and whatever the backend failed with (-EIO, ...), which is not cached.
  *
  * Threads
  *  Every call is safe from any thread unless it says otherwise. A thread is
- *  registered with liburcu on first use and unregistered when it exits. No
- *  call is async-signal-safe. Calls nest inside the host's own read sections
+ *  registered with liburcu on first use and unregistered when it exits; one
+ *  that uses liburcu itself registers before its first call here. No call is
+ *  async-signal-safe. A thread may be cancelled (pthread_cancel(3)) in a
+ *  backend callback or while it waits for another's answer, nowhere else in a
+ *  query. Calls nest inside the host's own read sections
  *  as long as they hit; see each call's Context.
  *
  * Options and result structs that may grow start with their size, which the
@@ -253,7 +257,8 @@ int pathcache_close(struct pathcache *cache);
 /* ---- queries ----------------------------------------------------------- */
 /*
  * Context of all queries: any thread. A hit does not block, does not allocate
- * and may run inside the host's read section. A miss asks the backend with no
+ * (but for a path of more than some 45 components, which takes a temporary
+ * buffer) and may run inside the host's read section. A miss asks the backend with no
  * lock and no read section of the cache held; it may block and allocate.
  * With PATHCACHE_CACHED a query never blocks.
  * path: NUL-terminated bytes, at most 4095; borrowed.
@@ -297,7 +302,10 @@ ssize_t pathcache_realpath(struct pathcache *cache, const char *path,
 /* ---- held entries ------------------------------------------------------ */
 
 /*
- * Resolve path and hold the object.
+ * Resolve path and hold the object. Of a directory in a real tree a descriptor
+ * is kept as well while there is room among max_dirfds, so that it can serve as a
+ * start whatever becomes of its names; that one call then blocks even on a hit,
+ * unless PATHCACHE_CACHED is given.
  * Return: 0 and *out, a strong reference that the caller gives back with
  *   pathcache_put(); errors of resolution.
  */
@@ -512,7 +520,9 @@ struct pathcache_reply {
  *   kept. name is ".." only when the cache has lost a held directory's parent;
  *   a backend that cannot tell returns -ESTALE.
  *   reply->flags may be set with -ENOENT too (PRIVATE, NO_CACHE).
- * getattr: the object's attributes now. -ESTALE: it no longer exists.
+ * getattr: the object's attributes now, and all its flags, which take the place
+ *   of those that lookup gave; its object is not looked at and nothing is released
+ *   for it. -ESTALE: it no longer exists.
  * readlink: the text of a symlink whose lookup gave none: up to size bytes
  *   into buf; returns the length. NULL when lookup always gives it.
  * access: may cred do amode to obj? 0 or -EACCES. Called for objects marked
