@@ -59,7 +59,7 @@ enum pc_boarding {
 };
 
 /*
- * Lead or wait. wait: false to lead alone whatever others do.
+ * Lead, or wait for who leads.
  * Context: no locks; blocks; a cancellation point.
  */
 enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir, const char *name,

@@ -2,9 +2,10 @@
 /*
  * store: changes of the tree together with their memory.
  *
- * Nodes are found by identity, made, named, and retired here. pc_store_*()
- * take the change lock themselves; asked is rp_tree_now() before the backend was; pc_kill*() and pc_sweep() want it held. What
- * is retired waits on the cache's list for a grace period: pc_reclaim().
+ * Nodes are found by identity, made, named and killed here; what dies goes to
+ * reclaim.c. pc_store_*() take the change lock themselves; their asked is
+ * rp_tree_now() from before the backend was. pc_kill*() and pc_node_twin() want
+ * the lock held unless they say otherwise.
  */
 #ifndef PC_STORE_H
 #define PC_STORE_H
@@ -38,7 +39,7 @@ int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked, st
 bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_answer *a,
                    uint64_t asked);
 
-/* Text of a symlink. Return: 0; -ENOMEM. */
+/* Text of a symlink that had none: a node's text never changes. Return: 0; -ENOMEM. */
 int pc_store_text(struct pathcache *c, struct rp_node *node, const char *text, size_t len);
 
 /* Whether node has an ACL, as asked. */
