@@ -572,6 +572,12 @@ static int on_node(struct pc_lookup *lk, enum rp_status st)
 		/* What is in no table would be asked for again by walking again. */
 		pc_node_hold(node);
 		swap_held(lk->c, &lk->final, node);
+	} else if (rc == 0 && !ended && rp_node_flags(node) & RP_N_PRIVATE) {
+		/* A link in the way, likewise. */
+		pc_node_hold(node);
+		swap_held(lk->c, &lk->answer, node);
+		lk->w.inject = node;
+		lk->w.inject_slot = RP_SLOT_NONE;
 	}
 	return rc;
 }

@@ -375,7 +375,7 @@ static struct rp_node *object_find(struct pathcache *c, const struct pc_answer *
 		if (!same_object(n, a))
 			continue;
 		if (!same_kind(n, a)) {
-			node_unhash(c, n);
+			pc_kill_link(c, n);
 			return NULL;
 		}
 		/* Fails for one that its last put has killed and not yet unhashed. */
@@ -447,9 +447,10 @@ static struct rp_node *object_get(struct pathcache *c, struct pc_answer *a, uint
 	return n;
 }
 
-/* n, just made from a, is not kept: it gives the handle back. */
-static void object_disown(struct rp_node *n, struct pc_answer *a)
+/* n, just made from a, is not kept: it gives the handle back and is found by nobody. */
+static void object_disown(struct pathcache *c, struct rp_node *n, struct pc_answer *a)
 {
+	node_unhash(c, n);
 	a->handle = n->handle;
 	n->handle = NULL;
 }
@@ -556,7 +557,7 @@ static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *nam
 	else
 		d = bind_name(c, dir, name, len, node);
 	if (!d && node && made)
-		object_disown(node, a);
+		object_disown(c, node, a);
 	out->id = d ? d->id : 0;
 	out->slot = d ? d->slot : RP_SLOT_NONE;
 	out->kept = d != NULL;
@@ -635,7 +636,7 @@ int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked, st
 	}
 	if (n && !good) {
 		if (made)
-			object_disown(n, a);
+			object_disown(c, n, a);
 		drop = n;
 		n = NULL;
 	}

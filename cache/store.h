@@ -71,8 +71,9 @@ void pc_kill_names(struct pathcache *c, struct rp_node *node);
 struct rp_node *pc_node_twin(struct pathcache *c, struct rp_node *n);
 
 /*
- * Link n may have another text now, which a node never has: kill its names, and
- * let the object be another node when it is found again. n's memory is kept by
+ * n is not what it was: a link that may have another text, which a node never
+ * has, or an identity used again. Kill its names, and let the object be another
+ * node when it is found again. n's memory is kept by
  * a reference or a read section.
  */
 void pc_kill_link(struct pathcache *c, struct rp_node *n);

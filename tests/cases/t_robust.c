@@ -328,6 +328,36 @@ static void a_path_of_any_depth_is_told(void)
 	app_end(&app);
 }
 
+/* As where a file system hands out an inode number again and nobody has told of it. */
+static void an_object_whose_identity_is_used_again_is_freed(void)
+{
+	static const uint32_t types[] = {S_IFDIR | 0755, S_IFREG | 0644, S_IFLNK | 0777};
+	uint32_t is;
+	struct app app;
+
+	for (size_t from = 0; from < 3; from++)
+		for (size_t to = 0; to < 3; to++) {
+			app_begin(&app);
+			ts_ns_add(&app.ns, "/old", types[from], from == 2 ? "x" : NULL);
+			ts_ns_add(&app.ns, "/new", types[to], to == 2 ? "yy" : NULL)->id =
+				ts_ns_find(&app.ns, "/old")->id;
+			for (int i = 0; i < 4; i++) {
+				CHECK_EQ(ts_stat_flags(app.cache, "/old", PATHCACHE_NOFOLLOW), 0);
+				is = i % 2 ? PATHCACHE_NOFOLLOW | PATHCACHE_DIRECTORY
+				           : PATHCACHE_NOFOLLOW;
+				CHECK_EQ(ts_stat_flags(app.cache, "/new", is),
+				         i % 2 && to != 0 ? -ENOTDIR : 0);
+				CHECK_EQ(pathcache_invalidate_name(app.cache, NULL,
+				                                   i % 2 ? "new" : "old"),
+				         0);
+			}
+			/* Both are in memory when it closes. */
+			CHECK_EQ(ts_stat_flags(app.cache, "/old", PATHCACHE_NOFOLLOW), 0);
+			CHECK_EQ(ts_stat_flags(app.cache, "/new", PATHCACHE_NOFOLLOW), 0);
+			app_end(&app);
+		}
+}
+
 struct putter {
 	struct ts_thread thread;
 	struct pathcache *cache;
@@ -538,7 +568,7 @@ static void the_path_of_a_deep_entry_is_told_while_its_names_change(void)
 	static const unsigned depths[] = {2, 46, 47, 48, 49, 80};
 
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
-		storm_run(storm_make(depths[i], PATHCACHE_MODE_RCU), fns, 0.3);
+		storm_run(storm_make(depths[i], PATHCACHE_MODE_RCU), fns, 0.2);
 }
 
 static void a_path_of_many_components_is_walked_while_its_names_change(void)
@@ -547,7 +577,7 @@ static void a_path_of_many_components_is_walked_while_its_names_change(void)
 	static const unsigned depths[] = {46, 48, 60, 100};
 
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
-		storm_run(storm_make(depths[i], PATHCACHE_MODE_RCU), fns, 0.4);
+		storm_run(storm_make(depths[i], PATHCACHE_MODE_RCU), fns, 0.3);
 }
 
 static void no_mode_hangs_while_everything_is_invalidated(void)
@@ -555,7 +585,7 @@ static void no_mode_hangs_while_everything_is_invalidated(void)
 	static void (*const fns[])(void *) = {storm_stat, storm_get, storm_everything};
 
 	for (uint32_t mode = 0; mode <= PATHCACHE_MODE_LOCKED; mode++)
-		storm_run(storm_make(4, mode), fns, 0.5);
+		storm_run(storm_make(4, mode), fns, 0.4);
 }
 
 /* Each look at it makes a new node, whose text must be asked for again. */
@@ -630,11 +660,20 @@ static void handle_check(struct replies *r, const struct pathcache_object *objec
 		atomic_fetch_add(&r->strange, 1);
 }
 
+/* An object's number tells its type: directories end in 1 to 5, links in 6 to 10, files in 11 to 15. */
+static uint32_t mode_of(uint64_t id)
+{
+	uint64_t last = id % 16;
+
+	return last <= 5 ? S_IFDIR | 0755 : last <= 10 ? S_IFLNK | 0777 : S_IFREG | 0644;
+}
+
 static int replies_lookup(void *ctx, const struct pathcache_object *dir, const char *name,
                           size_t len, const struct pathcache_cred *cred,
                           struct pathcache_reply *reply)
 {
 	struct replies *r = ctx;
+	uint64_t id = dir->id * 16;
 
 	(void)cred;
 	handle_check(r, dir);
@@ -642,10 +681,8 @@ static int replies_lookup(void *ctx, const struct pathcache_object *dir, const c
 		return -ENOENT;
 	if (name[0] == '.')
 		return -ESTALE;
-	reply_with(r, reply, dir->id * 16 + (uint64_t)(name[1] - '0') + (name[0] == 'f' ? 10 : 1),
-	           name[0] == 'f'   ? S_IFREG | 0644
-	           : name[0] == 'l' ? S_IFLNK | 0777
-	                            : S_IFDIR | 0755);
+	id += (uint64_t)(name[1] - '0') + (name[0] == 'd' ? 1 : name[0] == 'l' ? 6 : 11);
+	reply_with(r, reply, id, mode_of(id));
 	reply->flags = name[1] == '3'   ? PATHCACHE_REPLY_PRIVATE
 	               : name[1] == '4' ? PATHCACHE_REPLY_NO_CACHE
 	                                : 0;
@@ -655,13 +692,10 @@ static int replies_lookup(void *ctx, const struct pathcache_object *dir, const c
 static int replies_getattr(void *ctx, const struct pathcache_object *obj,
                            const struct pathcache_cred *cred, struct pathcache_reply *reply)
 {
-	struct replies *r = ctx;
-	uint64_t last = obj->id % 16;
-
 	(void)cred;
-	handle_check(r, obj);
+	handle_check(ctx, obj);
 	reply->attr.mask = PATHCACHE_ATTR_BASIC;
-	reply->attr.mode = obj->id != 1 && last >= 10 ? S_IFREG | 0644 : S_IFDIR | 0755;
+	reply->attr.mode = mode_of(obj->id);
 	reply->attr.nlink = 1;
 	return 0;
 }
@@ -756,7 +790,7 @@ static void replies_run(struct replies *r, uint64_t budget, uint32_t mode)
 	REQUIRE(pathcache_open_ops(&r->cache, &ops, r, &root, &opt) == 0);
 	for (int i = 0; i < 2; i++)
 		ts_thread_start(&threads[i], replies_ask, r);
-	ts_sleep_us((unsigned)(ts_seconds(0.4) * 1e6));
+	ts_sleep_us((unsigned)(ts_seconds(0.25) * 1e6));
 	atomic_store(&r->stop, true);
 	for (int i = 0; i < 2; i++)
 		ts_thread_join(&threads[i]);
@@ -928,6 +962,18 @@ static void a_positive_code_of_a_backend_is_trouble(void)
 
 /* ---- cancelled threads ------------------------------------------------- */
 
+/* The address sanitizer does not see that cancellation left the callback's frames. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CAN_CANCEL 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CAN_CANCEL 0
+#endif
+#endif
+#ifndef CAN_CANCEL
+#define CAN_CANCEL 1
+#endif
+
 static enum callback cancel_in;
 
 /* Unregistered: the library does it when the thread ends, however it ends. */
@@ -964,6 +1010,10 @@ static void a_thread_cancelled_in_a_callback_leaves_nothing_held(void)
 	struct odd odd;
 	pthread_t thread;
 
+	if (!CAN_CANCEL) {
+		ts_skip("not under the address sanitizer");
+		return;
+	}
 	for (enum callback callback = IN_LOOKUP; callback < CALLBACKS; callback++) {
 		odd_begin(&odd);
 		if (callback == IN_GETATTR) {
@@ -983,6 +1033,10 @@ static void a_waiter_takes_over_from_a_cancelled_leader(void)
 	struct odd odd;
 	pthread_t thread;
 
+	if (!CAN_CANCEL) {
+		ts_skip("not under the address sanitizer");
+		return;
+	}
 	odd_begin(&odd);
 	stuck_begin(&odd, &thread, IN_LOOKUP);
 	asker_start(&waiter, odd.cache, "/f");
@@ -1248,6 +1302,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(close_is_refused_while_a_removed_entry_is_held),
 	TS_CASE(an_entry_of_an_own_namespace_has_a_path),
 	TS_CASE(a_path_of_any_depth_is_told),
+	TS_CASE(an_object_whose_identity_is_used_again_is_freed),
 	TS_CASE(a_nameless_directory_and_its_last_child_may_be_put_at_once),
 	TS_CASE(the_path_of_a_deep_entry_is_told_while_its_names_change),
 	TS_CASE(a_path_of_many_components_is_walked_while_its_names_change),
