@@ -194,7 +194,7 @@ static int link_read(int fd, const char *name, struct pc_answer *a)
 static int ask_link_twice(int fd, const char *name, struct pc_answer *a)
 {
 	struct rp_attr before;
-	int rc;
+	int rc = 0;
 
 	for (int tries = 0; tries < 8; tries++) {
 		rc = pc_posix_statx(fd, name, a);
@@ -287,7 +287,7 @@ static int posix_lookup(struct pathcache *c, struct rp_node *dir, const char *na
 static int below_root(const struct pathcache *c, int fd)
 {
 	int up, at = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	struct pc_answer *a = malloc(sizeof(*a));
+	struct pc_answer *a = calloc(1, sizeof(*a));
 	uint64_t last_ino = 0, last_dev = 0;
 	int rc = !a ? -ENOMEM : at < 0 ? -errno : 0;
 
@@ -411,7 +411,7 @@ static int posix_getattr(struct pathcache *c, struct rp_node *node, const struct
 
 static ssize_t posix_readlink(struct pathcache *c, struct rp_node *node, char *buf)
 {
-	struct pc_answer *a = malloc(sizeof(*a));
+	struct pc_answer *a = calloc(1, sizeof(*a));
 	struct place p;
 	char path[PATH_MAX];
 	ssize_t rc = a ? place_of(c, node, &p) : -ENOMEM;
@@ -437,7 +437,7 @@ static ssize_t posix_readlink(struct pathcache *c, struct rp_node *node, char *b
 
 static int posix_acl(struct pathcache *c, struct rp_node *node)
 {
-	struct pc_answer *a = malloc(sizeof(*a));
+	struct pc_answer *a = calloc(1, sizeof(*a));
 	struct place p;
 	char path[PATH_MAX];
 	const char *name;
@@ -498,7 +498,7 @@ static int posix_judge(struct pathcache *c, int fd, int mask, const struct rp_cr
 static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
                         const struct rp_cred *cred)
 {
-	struct pc_answer *a = malloc(sizeof(*a));
+	struct pc_answer *a = calloc(1, sizeof(*a));
 	struct place p;
 	char path[PATH_MAX];
 	int fd, rc = a ? place_of(c, node, &p) : -ENOMEM;

@@ -350,7 +350,7 @@ int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
 	}
 	rc = trail_open(c, &t, at);
 	free(t.buf);
-	a = rc ? NULL : malloc(sizeof(*a));
+	a = rc ? NULL : calloc(1, sizeof(*a));
 	if (!rc)
 		rc = a ? pc_posix_statx(at->fd, at->prefix ? at->prefix : "", a) : -ENOMEM;
 	if (!rc && !pc_posix_same(node, a))

@@ -216,7 +216,7 @@ static void build(void)
 	REQUIRE(mkfifoat(tree.fd, "fifo", 0640) == 0);
 	ts_symlink(&tree, "c1", "f");
 	for (int i = 2; i <= 41; i++) {
-		char from[8], to[8];
+		char from[16], to[16];
 
 		snprintf(from, sizeof(from), "c%d", i);
 		snprintf(to, sizeof(to), "c%d", i - 1);

@@ -40,7 +40,7 @@ static struct rp_node *node_make(struct scene *s)
 
 static struct rp_dentry *bind(struct scene *s, char name, struct rp_node *node)
 {
-	struct rp_dentry *d = calloc(1, rp_dentry_size(1));
+	struct rp_dentry *d = calloc(1, sizeof(*d) + 1);
 	size_t want = rp_slots_want(&s->tree.slots, RP_SLOT_DIR);
 
 	REQUIRE(d);
