@@ -962,11 +962,14 @@ static void a_positive_code_of_a_backend_is_trouble(void)
 
 /* ---- cancelled threads ------------------------------------------------- */
 
-/* The address sanitizer does not see that cancellation left the callback's frames. */
-#if defined(__SANITIZE_ADDRESS__)
+/*
+ * The address sanitizer does not see that cancellation left the callback's
+ * frames, the thread sanitizer not the locks taken while it unwinds.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CAN_CANCEL 0
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CAN_CANCEL 0
 #endif
 #endif
