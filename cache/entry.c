@@ -52,8 +52,12 @@ int pathcache_attr_to_stat(const struct pathcache_attr *a, struct stat *st)
 	st->st_atim = (struct timespec){(time_t)a->atime_sec, (long)a->atime_nsec};
 	st->st_mtim = (struct timespec){(time_t)a->mtime_sec, (long)a->mtime_nsec};
 	st->st_ctim = (struct timespec){(time_t)a->ctime_sec, (long)a->ctime_nsec};
-	if ((uint64_t)st->st_ino != a->ino || st->st_size < 0 || (uint64_t)st->st_size != a->size ||
-	    (uint64_t)st->st_blocks != a->blocks || (int64_t)st->st_mtim.tv_sec != a->mtime_sec)
+	if ((uint64_t)st->st_ino != a->ino || (uint64_t)st->st_dev != a->dev ||
+	    (uint64_t)st->st_rdev != a->rdev || (uint64_t)st->st_nlink != a->nlink ||
+	    st->st_size < 0 || (uint64_t)st->st_size != a->size ||
+	    (uint64_t)st->st_blocks != a->blocks || (int64_t)st->st_atim.tv_sec != a->atime_sec ||
+	    (int64_t)st->st_mtim.tv_sec != a->mtime_sec ||
+	    (int64_t)st->st_ctim.tv_sec != a->ctime_sec)
 		return -EOVERFLOW;
 	return 0;
 }
