@@ -167,6 +167,15 @@ static bool has_acl(int fd, const char *name)
 	return errno != ENODATA && errno != EOPNOTSUPP;
 }
 
+/* Flags of a directory: those of its mount, and whether an ACL says more than its mode. */
+static uint32_t dir_flags(uint32_t mount, int fd, const char *name)
+{
+	/* Where everything is asked anyway it makes no difference. */
+	if (!(mount & (RP_N_ASK | RP_N_KERNEL)) && has_acl(fd, name))
+		return mount | RP_N_ACL;
+	return mount;
+}
+
 /* ---- asking ------------------------------------------------------------- */
 
 /* name below at, with at's prefix. buf: room for both. */
@@ -259,10 +268,10 @@ static int ask_name(struct pathcache *c, struct rp_node *dir, int fd, const char
 		a->flags |= rp_node_flags(dir) & MOUNT_FLAGS;
 	else
 		a->flags |= ask_mount(p, fd, name);
-	if (!S_ISDIR(a->attr.mode))
-		a->flags |= S_ISLNK(a->attr.mode) ? 0 : RP_N_ACL_UNKNOWN;
-	else if (!(a->flags & (RP_N_ASK | RP_N_KERNEL)) && has_acl(fd, name))
-		a->flags |= RP_N_ACL;
+	if (S_ISDIR(a->attr.mode))
+		a->flags = dir_flags(a->flags, fd, name);
+	else if (!S_ISLNK(a->attr.mode))
+		a->flags |= RP_N_ACL_UNKNOWN;
 	return 0;
 }
 
@@ -332,9 +341,7 @@ static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct r
 	if (!rc)
 		rc = pc_posix_statx(fd, "", a);
 	if (!rc) {
-		a->flags = mount_flags(p, fd);
-		if (!(a->flags & RP_N_ASK) && has_acl(fd, ""))
-			a->flags |= RP_N_ACL;
+		a->flags = dir_flags(mount_flags(p, fd), fd, "");
 		*parent = fd;
 	} else if (fd >= 0) {
 		close(fd);
@@ -399,8 +406,7 @@ static int posix_getattr(struct pathcache *c, struct rp_node *node, const struct
 	if (!rc) {
 		a->flags = rp_node_flags(node) & (MOUNT_FLAGS | RP_N_ACL_UNKNOWN);
 		if (rp_node_is_dir(node) && !(a->flags & RP_N_KERNEL)) {
-			a->flags = mount_flags(c->backend_data, p.at.fd) |
-			           (has_acl(p.at.fd, name) ? RP_N_ACL : 0);
+			a->flags = dir_flags(mount_flags(c->backend_data, p.at.fd), p.at.fd, name);
 		} else if (!S_ISLNK(node->type)) {
 			a->flags |= RP_N_ACL_UNKNOWN;
 		}
@@ -751,9 +757,7 @@ int pc_posix_create(const char *dir, void **data, struct pc_answer *root)
 		free(p);
 		return rc;
 	}
-	root->flags = mount_flags(p, p->root_fd);
-	if (has_acl(p->root_fd, ""))
-		root->flags |= RP_N_ACL;
+	root->flags = dir_flags(mount_flags(p, p->root_fd), p->root_fd, "");
 	*data = p;
 	return 0;
 }
