@@ -71,7 +71,6 @@ static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_no
 	a.handle = NULL;
 	a.flags = 0;
 	a.link_len = 0;
-	pc_flight_ask(c, flight, asked);
 	pthread_cleanup_push(lead_cancelled, &lead);
 	rc = c->backend->lookup(c, dir, name, len, cred, &a);
 	pthread_cleanup_pop(0);

@@ -155,6 +155,7 @@ enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir,
 	ended = flight_wait(c, f);
 	if (ended && f->state == PC_FLIGHT_ORPHAN) {
 		f->state = PC_FLIGHT_LEADING;
+		f->stamp = rp_tree_now(&c->tree);
 		pthread_mutex_unlock(&c->flights.lock);
 		*flight = f;
 		return PC_LEAD;
@@ -171,15 +172,6 @@ enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir,
 	pc_count(c, PC_COALESCED);
 	flight_leave(c, f);
 	return PC_SHARED;
-}
-
-void pc_flight_ask(struct pathcache *c, struct pc_flight *f, uint64_t stamp)
-{
-	if (!f)
-		return;
-	pthread_mutex_lock(&c->flights.lock);
-	f->stamp = stamp;
-	pthread_mutex_unlock(&c->flights.lock);
 }
 
 void pc_flight_land(struct pathcache *c, struct pc_flight *f, int err, bool shared,

@@ -32,7 +32,7 @@ enum pc_flight_state { PC_FLIGHT_LEADING, PC_FLIGHT_ORPHAN, PC_FLIGHT_DONE };
 struct pc_flight {
 	struct pc_flight *next;     /* flights.lock */
 	const struct rp_node *dir;  /* const; held by everybody on board */
-	uint64_t stamp;             /* flights.lock; when the leader asked */
+	uint64_t stamp;             /* flights.lock; from before the leader asked */
 	enum pc_flight_state state; /* flights.lock */
 	uint32_t aboard;            /* flights.lock; leader and waiters */
 	/* the answer, once done */
@@ -65,9 +65,6 @@ enum pc_boarding {
 enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir, const char *name,
                                  size_t len, struct pc_flight **flight, int *err,
                                  struct rp_node **node);
-
-/* The leader asks (again) at stamp. */
-void pc_flight_ask(struct pathcache *c, struct pc_flight *flight, uint64_t stamp);
 
 /* The leader's answer. node: borrowed. flight may be NULL. */
 void pc_flight_land(struct pathcache *c, struct pc_flight *flight, int err, bool shared,
