@@ -311,6 +311,15 @@ static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint3
 	return n;
 }
 
+/* n, in no table yet and seen by nobody, gives its handle back. */
+static void node_unmake(struct pathcache *c, struct rp_node *n, struct pc_answer *a)
+{
+	a->handle = n->handle;
+	n->handle = NULL;
+	pc_count_down(&c->nnodes);
+	pc_node_free(c, n);
+}
+
 static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, const char *name,
                                      size_t len, struct rp_node *node, unsigned flags)
 {
@@ -495,11 +504,7 @@ static int store_private(struct pathcache *c, struct rp_node *dir, const char *n
 		return -ENOMEM;
 	d = dentry_make(c, dir, name, len, n, RP_D_LOOSE | (dir ? RP_D_PLACED : 0));
 	if (!d) {
-		a->handle = n->handle;
-		pc_count_down(&c->nnodes);
-		pc_free(c->mem, (void *)rp_node_text(n),
-		        rp_node_text(n) ? sizeof(struct rp_text) + rp_node_text(n)->len : 0);
-		pc_free(c->mem, n, sizeof(*n));
+		node_unmake(c, n, a);
 		return -ENOMEM;
 	}
 	if (dir)
@@ -588,28 +593,24 @@ int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, si
 	return rc;
 }
 
-/* A private directory's name again, under a new id. */
-static int bind_private(struct pathcache *c, struct rp_node *dir, struct rp_dentry *old)
-{
-	struct rp_dentry *d = dentry_make(c, old->dir, old->name, old->len, dir, RP_D_LOOSE);
-
-	if (!d)
-		return -ENOMEM;
-	rp_tree_set_private(&c->tree, d);
-	pc_retire_dentry(c, old);
-	return 0;
-}
-
+/*
+ * Bind a directory whose place is not known, the old one's kept as a hint; a
+ * private one, which has a name of its own, under a new id.
+ */
 static int bind_loose(struct pathcache *c, struct rp_node *dir)
 {
 	struct rp_dentry *old = rp_node_name_or_hint(dir);
 	struct rp_dentry *d;
 
-	/* The old one's place stays on as a hint. */
 	d = old ? dentry_make(c, old->dir, old->name, old->len, dir, RP_D_LOOSE)
 	        : dentry_make(c, NULL, "", 0, dir, RP_D_LOOSE);
 	if (!d)
 		return -ENOMEM;
+	if (old && old->slot == RP_SLOT_NONE) {
+		rp_tree_set_private(&c->tree, d);
+		pc_retire_dentry(c, old);
+		return 0;
+	}
 	if (!slots_feed(c, rp_dentry_class(d), true)) {
 		dentry_unmake(c, d);
 		return -ENOMEM;
@@ -708,16 +709,13 @@ bool pc_start_known(struct pathcache *c, struct rp_node *dir)
 int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
                    uint64_t asked)
 {
-	struct rp_dentry *d;
 	int rc = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (!still_good(c, NULL, asked) || !attr_put(c, dir, a, asked)) {
+	if (!still_good(c, NULL, asked) || !attr_put(c, dir, a, asked))
 		rc = -EAGAIN;
-	} else if (!start_known(c, dir)) {
-		d = rp_node_name(dir);
-		rc = d && d->slot == RP_SLOT_NONE ? bind_private(c, dir, d) : bind_loose(c, dir);
-	}
+	else if (!start_known(c, dir))
+		rc = bind_loose(c, dir);
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
@@ -742,8 +740,7 @@ struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a)
 	n = object_make(c, a);
 	if (n && bind_loose(c, n)) {
 		rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
-		n->handle = NULL; /* stays the caller's */
-		pc_node_free(c, n);
+		node_unmake(c, n, a);
 		n = NULL;
 	}
 	pthread_mutex_unlock(&c->lock);
