@@ -412,7 +412,7 @@ static int posix_getattr(struct pathcache *c, struct rp_node *node, const struct
 		}
 	}
 	pc_dirfd_put(c, &p.at);
-	return rc == -ENOENT || rc == -ENOTDIR ? -ESTALE : rc;
+	return pc_posix_stale(rc);
 }
 
 static ssize_t posix_readlink(struct pathcache *c, struct rp_node *node, char *buf)
@@ -438,7 +438,7 @@ static ssize_t posix_readlink(struct pathcache *c, struct rp_node *node, char *b
 	}
 	pc_dirfd_put(c, &p.at);
 	free(a);
-	return rc == -ENOENT || rc == -ENOTDIR ? -ESTALE : rc;
+	return rc < 0 ? pc_posix_stale((int)rc) : rc;
 }
 
 static int posix_acl(struct pathcache *c, struct rp_node *node)
@@ -459,7 +459,7 @@ static int posix_acl(struct pathcache *c, struct rp_node *node)
 		pc_dirfd_put(c, &p.at);
 	}
 	free(a);
-	return rc ? rc : acl;
+	return rc ? pc_posix_stale(rc) : acl;
 }
 
 static int access_here(int fd, const char *name, int mask)
@@ -528,7 +528,7 @@ static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
 		close(fd);
 	pc_dirfd_put(c, &p.at);
 	free(a);
-	return rc == -ENOENT || rc == -ENOTDIR ? -ESTALE : rc;
+	return pc_posix_stale(rc);
 }
 
 /* ---- descriptors and listings ------------------------------------------- */

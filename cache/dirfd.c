@@ -290,12 +290,6 @@ static int open_step(struct pathcache *c, int fd, const char *name)
 	return next < 0 ? -errno : next;
 }
 
-/* What errors of opening a directory by its last known name mean. */
-static int open_error(int err)
-{
-	return err == -ENOENT || err == -ENOTDIR || err == -ELOOP ? -ESTALE : err;
-}
-
 /* Without a descriptor to spare: the rest of the trail as a path below at. */
 static int trail_prefix(struct pathcache *c, struct trail *t, const char *name, struct pc_dirfd *at)
 {
@@ -329,7 +323,7 @@ static int trail_open(struct pathcache *c, struct trail *t, struct pc_dirfd *at)
 		if (fd < 0 && out_of_fds(-fd))
 			return trail_prefix(c, t, name, at);
 		if (fd < 0)
-			return open_error(fd);
+			return pc_posix_stale(fd);
 		pc_dirfd_put(c, at);
 		at->fd = fd;
 		at->slot = UINT32_MAX; /* the caller's own */
@@ -358,7 +352,7 @@ int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
 	free(a);
 	if (rc) {
 		pc_dirfd_put(c, at);
-		return open_error(rc);
+		return pc_posix_stale(rc);
 	}
 	if (!at->prefix)
 		set_put(c, node, at);

@@ -5,6 +5,8 @@
 #ifndef PC_POSIX_H
 #define PC_POSIX_H
 
+#include <errno.h>
+
 #include "backend.h"
 #include "cache.h"
 
@@ -26,6 +28,12 @@ static inline bool pc_posix_same(const struct rp_node *node, const struct pc_ans
 {
 	return node->object_id == a->object_id && node->object_gen == a->object_gen &&
 	       node->domain == a->domain && node->type == (a->attr.mode & S_IFMT);
+}
+
+/* What an errno of asking for an object by its last known name means. */
+static inline int pc_posix_stale(int err)
+{
+	return err == -ENOENT || err == -ENOTDIR || err == -ELOOP ? -ESTALE : err;
 }
 
 /* A node the kernel resolved carries its own descriptor. -1: it has none. */
