@@ -7,19 +7,16 @@
  * cache's own arena (sanitizer builds) nothing can be protected: skipped.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "pathcache.h"
 #include "run.h"
 #include "testing.h"
+#include "../support/tree.h" /* rcu_path has one too */
 
 #define THREADS 3
 #define DEEP \
@@ -73,7 +70,7 @@ static const struct question questions[] = {
 static struct pathcache *cache;
 static struct pathcache_entry *start;
 static long before[QUESTIONS][OPS];
-static char root[] = "/tmp/pathcache-XXXXXX";
+static struct ts_tree tree;
 
 static long ask(const struct question *q, enum op op)
 {
@@ -107,40 +104,23 @@ static long ask(const struct question *q, enum op op)
 	return -EINVAL;
 }
 
-static void in_root(int fd, const char *text, const char *name, mode_t mode)
-{
-	int rc;
-
-	if (text)
-		rc = symlinkat(text, fd, name);
-	else if (S_ISDIR(mode))
-		rc = mkdirat(fd, name, mode & 0777);
-	else
-		rc = mknodat(fd, name, S_IFREG | mode, 0);
-	REQUIRE(rc == 0);
-}
-
 static void tree_make(void)
 {
 	char *at = deep;
-	int fd;
 
-	REQUIRE(mkdtemp(root));
-	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	REQUIRE(fd >= 0);
-	in_root(fd, NULL, "d", S_IFDIR | 0755);
-	in_root(fd, NULL, "d/sub", S_IFDIR | 0755);
-	in_root(fd, NULL, "d/f", 0644);
-	in_root(fd, NULL, "d/sub/f", 0644);
-	in_root(fd, NULL, "closed", S_IFDIR | 0700);
-	in_root(fd, NULL, "closed/f", 0644);
-	in_root(fd, "d/f", "lf", 0);
-	in_root(fd, "d/", "ld", 0);
-	in_root(fd, "/d", "labs", 0);
-	in_root(fd, "d/sub", "lsub", 0);
-	in_root(fd, "nowhere", "dang", 0);
-	in_root(fd, "loop", "loop", 0);
-	close(fd);
+	ts_tree_make(&tree);
+	ts_dir(&tree, "d", 0755);
+	ts_dir(&tree, "d/sub", 0755);
+	ts_file(&tree, "d/f", 0644, "");
+	ts_file(&tree, "d/sub/f", 0644, "");
+	ts_dir(&tree, "closed", 0700);
+	ts_file(&tree, "closed/f", 0644, "");
+	ts_symlink(&tree, "lf", "d/f");
+	ts_symlink(&tree, "ld", "d/");
+	ts_symlink(&tree, "labs", "/d");
+	ts_symlink(&tree, "lsub", "d/sub");
+	ts_symlink(&tree, "dang", "nowhere");
+	ts_symlink(&tree, "loop", "loop");
 	for (int i = 0; i < DEEP; i++)
 		at += sprintf(at, "d/sub/../../");
 	sprintf(at, "lf");
@@ -152,7 +132,7 @@ static void cache_warm(uint32_t mode)
 
 	pathcache_options_init(&opt);
 	opt.mode = mode;
-	REQUIRE(pathcache_open(&cache, root, &opt) == 0);
+	REQUIRE(pathcache_open(&cache, tree.path, &opt) == 0);
 	REQUIRE(pathcache_get(cache, "d", NULL, &start) == 0);
 	for (int round = 0; round < 3; round++)
 		for (size_t i = 0; i < QUESTIONS; i++)
@@ -268,11 +248,10 @@ static const struct ts_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	char cmd[64];
 	int rc;
 
 	tree_make();
 	rc = ts_run_cases(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", root);
-	return system(cmd) ? 1 : rc;
+	ts_tree_remove(&tree);
+	return rc;
 }
