@@ -32,12 +32,20 @@ static void drop_object(struct pathcache *c, struct rp_node *n, uint64_t stamp)
 		pc_kill(c, d);
 }
 
+/* As pc_node_twin() of a directory, whose identity may be a file's by now. */
+static struct rp_node *dir_twin(struct pathcache *c, struct rp_node *dir)
+{
+	struct rp_node *twin = pc_node_twin(c, dir);
+
+	return rp_node_is_dir(twin) ? twin : dir;
+}
+
 static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
 {
 	uint64_t stamp = change_begin(c);
 	struct rp_dentry *d = rp_tree_find(&c->tree, dir, name, len);
 
-	dir->names_stamp = stamp;
+	rp_dirnode(dir)->names_stamp = stamp;
 	rp_node_attr_drop(dir, stamp);
 	if (!d) {
 		rp_tree_loose_changed(&c->tree, stamp);
@@ -77,7 +85,7 @@ int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *d
 		return -ENOTDIR;
 	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
-	drop_name(cache, pc_node_twin(cache, n), name, strlen(name));
+	drop_name(cache, dir_twin(cache, n), name, strlen(name));
 	pthread_mutex_unlock(&cache->lock);
 	pc_read_end();
 	return 0;
@@ -102,7 +110,7 @@ static void drop_subtree(struct pathcache *c, struct rp_node *dir)
 	pc_read_begin();
 	pthread_mutex_lock(&c->lock);
 	change_begin(c);
-	dir = pc_node_twin(c, dir);
+	dir = dir_twin(c, dir);
 	rp_tree_raise_gen(&c->tree, dir);
 	d = rp_node_name(dir);
 	if (d && d->slot != RP_SLOT_NONE)

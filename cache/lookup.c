@@ -267,8 +267,7 @@ static enum rp_status run_once(struct pc_lookup *lk)
 		if (lk->final) {
 			lk->w.node = lk->final;
 			if (lk->by_node)
-				lk->w.gen =
-					atomic_load_explicit(&lk->final->gen, memory_order_relaxed);
+				lk->w.gen = rp_tree_attr_gen(&lk->c->tree, lk->final);
 		} else {
 			st = rp_walk_run(&lk->w);
 		}

@@ -22,7 +22,7 @@ void pc_retire_node(struct pathcache *c, struct rp_node *n)
 	atomic_store_explicit(&n->ident.next[0], (struct rp_hlink *)c->retired.nodes,
 	                      memory_order_relaxed);
 	c->retired.nodes = n;
-	pc_retire_bytes(c, sizeof(*n));
+	pc_retire_bytes(c, rp_node_size(n->type));
 	if (text)
 		pc_retire_bytes(c, sizeof(*text) + text->len);
 	pc_count_down(&c->nnodes);
@@ -44,7 +44,7 @@ void pc_retire_dentry(struct pathcache *c, struct rp_dentry *d)
 		 * Not merely dead: whoever killed it may not have come to bury it
 		 * yet, and will find no child then.
 		 */
-		if (dir && --dir->nchild == 0 && rp_node_flags(dir) & RP_N_BURIED) {
+		if (dir && --rp_dirnode(dir)->nchild == 0 && rp_node_flags(dir) & RP_N_BURIED) {
 			d = rp_tree_take_hint(dir);
 			pc_retire_node(c, dir);
 		}
@@ -59,7 +59,7 @@ void pc_node_free(struct pathcache *c, struct rp_node *n)
 		c->backend->release(c, n->object_id, n->object_gen, n->handle);
 	if (text)
 		pc_free(c->mem, text, sizeof(*text) + text->len);
-	pc_free(c->mem, n, sizeof(*n));
+	pc_free(c->mem, n, rp_node_size(n->type));
 }
 
 /* ---- the sweep ---------------------------------------------------------- */
@@ -67,8 +67,7 @@ void pc_node_free(struct pathcache *c, struct rp_node *n)
 /* Does nothing lead to d any more? */
 static bool unreachable(const struct rp_dentry *d)
 {
-	return lockref_is_dead(&d->dir->ref) ||
-	       d->id < atomic_load_explicit(&d->dir->gen, memory_order_relaxed);
+	return lockref_is_dead(&d->dir->ref) || d->id < rp_dirnode_gen(d->dir);
 }
 
 static uint32_t sweep_bucket(struct pathcache *c, const struct rp_buckets *b, uint32_t i)

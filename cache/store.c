@@ -73,7 +73,7 @@ static void node_dead(struct pathcache *c, struct rp_node *n)
 		rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
 	if (d)
 		rp_tree_kill(&c->tree, d);
-	if (n->nchild) {
+	if (rp_node_is_dir(n) && rp_dirnode(n)->nchild) {
 		/* Children still tell by its hint where they were last seen. */
 		atomic_fetch_or_explicit(&n->flags, RP_N_BURIED | RP_N_PRIVATE,
 		                         memory_order_relaxed);
@@ -281,7 +281,8 @@ static struct rp_text *text_make(struct pathcache *c, const char *text, size_t l
 /* A node for a, with one reference and no name yet; takes a's handle. */
 static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint32_t flags)
 {
-	struct rp_node *n = pc_alloc(c->mem, sizeof(*n));
+	uint32_t type = a->attr.mode & S_IFMT;
+	struct rp_node *n = pc_alloc(c->mem, rp_node_size(type));
 	struct rp_text *text;
 
 	if (!n)
@@ -290,17 +291,19 @@ static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint3
 	n->object_id = a->object_id;
 	n->object_gen = a->object_gen;
 	n->domain = a->domain;
-	n->type = a->attr.mode & S_IFMT;
+	n->type = type;
 	n->id = rp_tree_stamp(&c->tree);
-	n->names_stamp = n->id;
 	atomic_init(&n->flags, flags);
-	atomic_init(&n->gen_checked,
-	            atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed));
+	if (rp_node_is_dir(n)) {
+		rp_dirnode(n)->names_stamp = n->id;
+		atomic_init(&rp_dirnode(n)->gen_checked,
+		            atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed));
+	}
 	rp_node_attr_write(n, &a->attr, a->flags & NODE_FLAGS, n->id);
 	if (S_ISLNK(n->type) && a->link_len) {
 		text = text_make(c, a->link, a->link_len);
 		if (!text) {
-			pc_free(c->mem, n, sizeof(*n));
+			pc_free(c->mem, n, rp_node_size(type));
 			return NULL;
 		}
 		rp_node_set_text(n, text);
@@ -344,7 +347,7 @@ static void dentry_publish(struct pathcache *c, struct rp_dentry *d)
 	struct rp_dentry *hint = rp_tree_publish(&c->tree, d);
 
 	if (d->dir)
-		d->dir->nchild++;
+		rp_dirnode(d->dir)->nchild++;
 	if (hint)
 		pc_retire_dentry(c, hint);
 	if (d->node && !(d->flags & RP_D_LOOSE))
@@ -410,7 +413,8 @@ static bool perm_differs(const struct rp_node *n, const struct pc_answer *a)
 {
 	struct rp_perm p = rp_node_perm(n);
 
-	return p.mode != a->attr.mode || p.uid != a->attr.uid || p.gid != a->attr.gid ||
+	/* Of the mode no bits above these are kept, and none means anything. */
+	return p.mode != (uint16_t)a->attr.mode || p.uid != a->attr.uid || p.gid != a->attr.gid ||
 	       ((rp_node_flags(n) ^ a->flags) & NODE_FLAGS & ~RP_N_OWN) != 0;
 }
 
@@ -418,11 +422,10 @@ static bool perm_differs(const struct rp_node *n, const struct pc_answer *a)
 static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a,
                      uint64_t asked)
 {
-	uint64_t state = atomic_load_explicit(&n->attr_state, memory_order_relaxed);
 	struct rp_dentry *d;
 
-	if ((state >> 1) > asked)
-		return state & 1;
+	if (rp_node_attr_stamp(n) > asked)
+		return rp_node_attr_valid(n, 0);
 	if (rp_node_is_dir(n) && perm_differs(n, a)) {
 		/* Walks judged by the old mode must find themselves invalid first. */
 		d = rp_node_name(n);
@@ -471,7 +474,7 @@ static bool still_good(struct pathcache *c, const struct rp_node *dir, uint64_t 
 {
 	uint64_t loose = atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
 	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) <= asked &&
-	            (dir ? dir->names_stamp : loose) <= asked;
+	            (dir ? rp_dirnode_const(dir)->names_stamp : loose) <= asked;
 
 	if (!good)
 		pc_count(c, PC_STALE_FILLS);
@@ -484,7 +487,7 @@ static bool may_keep(struct pathcache *c, const struct rp_node *dir, size_t len,
 	size_t size = pc_mem_cost(c->mem, rp_dentry_size(len));
 
 	if (a)
-		size += pc_mem_cost(c->mem, sizeof(struct rp_node)) + a->link_len;
+		size += pc_mem_cost(c->mem, rp_node_size(a->attr.mode & S_IFMT)) + a->link_len;
 	if (flags & (PC_A_NO_CACHE | PC_A_PRIVATE))
 		return false;
 	if (dir && rp_node_flags(dir) & (RP_N_PRIVATE | RP_N_NO_CHILDREN))
@@ -689,7 +692,16 @@ static bool start_known(struct pathcache *c, struct rp_node *dir)
 
 void pc_gen_update(struct pathcache *c, struct rp_node *n)
 {
-	if (n == c->tree.root || rp_tree_gen_known(&c->tree, n))
+	const struct rp_node *dir;
+	bool known;
+
+	if (rp_tree_attr_young(&c->tree, n))
+		return;
+	pc_read_begin(); /* keeps the name that tells dir */
+	dir = rp_tree_gen_dir(n);
+	known = !dir || rp_tree_gen_known(&c->tree, dir);
+	pc_read_end();
+	if (known)
 		return;
 	pthread_mutex_lock(&c->lock);
 	rp_tree_gen(&c->tree, n);
@@ -723,7 +735,7 @@ int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_ans
 void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, uint64_t asked)
 {
 	pthread_mutex_lock(&c->lock);
-	if (atomic_load_explicit(&node->attr_state, memory_order_relaxed) >> 1 <= asked) {
+	if (rp_node_attr_stamp(node) <= asked) {
 		/* Set before clear: in between it is asked, never judged. */
 		if (acl)
 			atomic_fetch_or_explicit(&node->flags, RP_N_ACL, memory_order_relaxed);

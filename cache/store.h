@@ -52,7 +52,7 @@ void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, uint64_t 
 int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
                    uint64_t asked);
 
-/* Bring n->gen up to date; takes the lock only where it is not. n is held. */
+/* Bring up to date what n's attributes are judged by; locks only where it is not. n is held. */
 void pc_gen_update(struct pathcache *c, struct rp_node *n);
 
 /* Is dir's binding to be believed, once what lies above it is taken into account? */

@@ -5,6 +5,7 @@
 
 bool rp_node_set_text(struct rp_node *n, struct rp_text *text)
 {
+	assert(S_ISLNK(n->type));
 	if (atomic_load_explicit(&n->text, memory_order_relaxed))
 		return false;
 	/* release [X1]: publishes the bytes. Pairs with rp_node_text(). */
@@ -26,21 +27,25 @@ void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint32_t 
                         uint64_t stamp)
 {
 	uint64_t w[RP_ATTR_WORDS];
+	uint64_t holds = rp_attr_pack(attr, w) ? RP_ATTR_PERM | RP_ATTR_ALL : RP_ATTR_PERM;
 
-	memcpy(w, attr, sizeof(w));
-	atomic_store_explicit(&n->attr_state, stamp << 1, memory_order_relaxed);
+	assert((attr->mode & S_IFMT) == n->type);
+	rp_node_attr_drop(n, stamp);
 	/* release [A2]: who sees a word below sees the state above. Pairs with rp_node_attr_read(). */
 	atomic_thread_fence(memory_order_release);
 	for (size_t i = 0; i < RP_ATTR_WORDS; i++)
 		atomic_store_explicit(&n->attr[i], w[i], memory_order_relaxed);
+	if (rp_type_is_device(n->type))
+		atomic_store_explicit(&n->rdev, attr->rdev, memory_order_relaxed);
 	flags_put(n, flags);
 	/* release [A1]: publishes the words. Pairs with rp_node_attr_read(). */
-	atomic_store_explicit(&n->attr_state, stamp << 1 | 1, memory_order_release);
+	atomic_store_explicit(&n->attr_state, stamp << RP_ATTR_STAMP_SHIFT | holds,
+	                      memory_order_release);
 }
 
 void rp_node_attr_drop(struct rp_node *n, uint64_t stamp)
 {
-	atomic_store_explicit(&n->attr_state, stamp << 1, memory_order_relaxed);
+	atomic_store_explicit(&n->attr_state, stamp << RP_ATTR_STAMP_SHIFT, memory_order_relaxed);
 }
 
 static bool in_group(const struct rp_cred *cred, uint32_t gid)

@@ -29,41 +29,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "attr.h"
 #include "lockref.h"
 #include "table.h"
 
 struct rp_dentry;
-
-/* Attributes; the fields of statx(2). mask tells which are known. */
-struct rp_attr {
-	uint32_t mask;
-	uint32_t mode;
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t nlink;
-	uint32_t blksize;
-	uint64_t ino;
-	uint64_t dev;
-	uint64_t rdev;
-	uint64_t size;
-	uint64_t blocks;
-	uint64_t attributes;
-	uint64_t mnt_id;
-	int64_t atime_sec;
-	int64_t mtime_sec;
-	int64_t ctime_sec;
-	int64_t btime_sec;
-	uint32_t atime_nsec;
-	uint32_t mtime_nsec;
-	uint32_t ctime_nsec;
-	uint32_t btime_nsec;
-};
-
-#define RP_ATTR_WORDS (sizeof(struct rp_attr) / sizeof(uint64_t))
-static_assert(sizeof(struct rp_attr) == 128, "whole words, no padding");
 
 static inline void rp_relax(void)
 {
@@ -95,31 +67,64 @@ struct rp_text {
 
 #define RP_NAMES_HINT ((uintptr_t)1)
 
+/* Beside the stamp in attr_state: what the words hold as of it; none: nothing that is known. */
+#define RP_ATTR_PERM ((uint64_t)1) /* mode, owner, mount */
+#define RP_ATTR_ALL ((uint64_t)2)  /* the rest as well: everything fitted */
+#define RP_ATTR_STAMP_SHIFT 2u
+
+/*
+ * Of the reference word: the lock of the locked mode. The highest user flag, as
+ * failed gets of a dead word carry into the lowest.
+ */
+#define RP_REF_LOCKED LOCKREF_USER(LOCKREF_USER_BITS - 1)
+
 struct rp_node {
-	/* The reference word and what only writers need. */
-	struct lockref ref;     /* atomic */
-	_Atomic(uint32_t) spin; /* atomic; count changes of the locked mode */
-	uint32_t nchild;        /* change lock; dentries whose dir this is */
-	struct rp_hlink ident;  /* change lock */
-	uint64_t object_id;     /* const after publish */
-	uint64_t object_gen;    /* const after publish */
-	uint64_t domain;        /* const after publish */
-	void *handle;           /* const after publish */
-	/* What walks read. */
-	uint64_t id;                           /* const after publish */
-	uint32_t type;                         /* const after publish; S_IFMT bits */
-	_Atomic(uint32_t) flags;               /* atomic; RP_N_* */
-	_Atomic(uintptr_t) names;              /* atomic; change lock to write */
-	_Atomic(uint64_t) gen;                 /* atomic; ids below are stale in this subtree */
-	_Atomic(uint64_t) gen_checked;         /* atomic; subtree_stamp that gen accounts for */
-	uint64_t names_stamp;                  /* change lock; last time a name in it changed */
-	_Atomic(struct rp_text *) text;        /* atomic, set once */
-	_Atomic(uint64_t) attr_state;          /* atomic; stamp << 1 | valid */
-	_Atomic(uint64_t) attr[RP_ATTR_WORDS]; /* seq: attr_state */
+	/* The reference word, and what writers and holders need. */
+	struct lockref ref;    /* atomic */
+	struct rp_hlink ident; /* change lock */
+	uint64_t object_id;    /* const after publish */
+	uint64_t object_gen;   /* const after publish */
+	uint64_t domain;       /* const after publish */
+	void *handle;          /* const after publish */
+	uint64_t id;           /* const after publish */
+	/* What hits read: two lines. */
+	_Atomic(uint64_t) attr_state; /* atomic; stamp << 2 | RP_ATTR_* */
+	uint32_t type;                /* const after publish; S_IFMT bits */
+	_Atomic(uint32_t) flags;      /* atomic; RP_N_* */
+	_Atomic(uintptr_t) names;     /* atomic; change lock to write */
+	union {
+		_Atomic(struct rp_text *) text; /* symlink: atomic, set once */
+		_Atomic(uint64_t) rdev;         /* device: seq: attr_state */
+	};
+	_Atomic(uint64_t) attr[RP_ATTR_WORDS]; /* seq: attr_state; see attr.h */
 };
 
-static_assert(offsetof(struct rp_node, id) == 64, "the reference word's line is not a walk's");
-static_assert(sizeof(struct rp_node) == 256, "whole lines");
+static_assert(offsetof(struct rp_node, attr_state) == 64,
+              "the reference word's line is not a walk's");
+static_assert(offsetof(struct rp_node, attr[RP_ATTR_WORD_MNT]) < 128,
+              "mode, owner and mount lie in the first line that hits read");
+static_assert(sizeof(struct rp_node) == 192, "whole lines");
+
+/*
+ * A directory. Its tail is what changes below it leave behind; walks read of it
+ * where they start, and where a subtree was forgotten. So it may share a line
+ * with the next object's reference word.
+ */
+struct rp_dirnode {
+	struct rp_node node;
+	_Atomic(uint64_t) gen;         /* atomic; ids below are stale in this subtree */
+	_Atomic(uint64_t) gen_checked; /* atomic; subtree_stamp that gen accounts for */
+	uint64_t names_stamp;          /* change lock; last time a name in it changed */
+	uint32_t nchild;               /* change lock; dentries whose dir this is */
+};
+
+static_assert(sizeof(struct rp_dirnode) == 192 + 32, "a node and a short tail");
+
+/* Bytes of a node of this type (S_IFMT bits), from its making to its end. */
+static inline size_t rp_node_size(uint32_t type)
+{
+	return S_ISDIR(type) ? sizeof(struct rp_dirnode) : sizeof(struct rp_node);
+}
 
 static inline uint32_t rp_node_flags(const struct rp_node *n)
 {
@@ -149,8 +154,30 @@ static inline struct rp_dentry *rp_node_name_or_hint(const struct rp_node *n)
 	return (struct rp_dentry *)(p & ~RP_NAMES_HINT);
 }
 
+/* n, which is a directory. */
+static inline struct rp_dirnode *rp_dirnode(struct rp_node *n)
+{
+	assert(rp_node_is_dir(n));
+	return (struct rp_dirnode *)n;
+}
+
+static inline const struct rp_dirnode *rp_dirnode_const(const struct rp_node *n)
+{
+	assert(rp_node_is_dir(n));
+	return (const struct rp_dirnode *)n;
+}
+
+/* gen of n, which is a directory, as it stands. */
+static inline uint64_t rp_dirnode_gen(const struct rp_node *n)
+{
+	return atomic_load_explicit(&rp_dirnode_const(n)->gen, memory_order_relaxed);
+}
+
+/* NULL: no symlink, or its text is not known. */
 static inline struct rp_text *rp_node_text(const struct rp_node *n)
 {
+	if (!S_ISLNK(n->type))
+		return NULL;
 	/* acquire [X1]: the text's bytes. Pairs with rp_node_set_text(). */
 	return atomic_load_explicit(&n->text, memory_order_acquire);
 }
@@ -158,46 +185,39 @@ static inline struct rp_text *rp_node_text(const struct rp_node *n)
 /* Publish the text of a symlink. Return: false when it had one already. Context: change lock. */
 bool rp_node_set_text(struct rp_node *n, struct rp_text *text);
 
-/* What permission is judged by. */
-struct rp_perm {
-	uint32_t mode;
-	uint32_t uid;
-	uint32_t gid;
-};
-
 /*
  * A directory's or link's mode and owner, not necessarily of one moment: good
  * only if the walk that read them is found valid afterwards (E2).
  */
 static inline struct rp_perm rp_node_perm(const struct rp_node *n)
 {
-	uint64_t w[2];
-	struct rp_attr a;
-
-	w[0] = atomic_load_explicit(&n->attr[0], memory_order_relaxed);
-	w[1] = atomic_load_explicit(&n->attr[1], memory_order_relaxed);
-	memcpy(&a, w, sizeof(w));
-	return (struct rp_perm){a.mode, a.uid, a.gid};
+	return rp_attr_unpack_perm(n->attr);
 }
 
 static inline uint64_t rp_node_mnt(const struct rp_node *n)
 {
-	return atomic_load_explicit(&n->attr[offsetof(struct rp_attr, mnt_id) / 8],
-	                            memory_order_relaxed);
+	return rp_word_load(&n->attr[RP_ATTR_WORD_MNT]);
 }
 
+/* Since when the attributes are what they are, or unknown. */
+static inline uint64_t rp_node_attr_stamp(const struct rp_node *n)
+{
+	return atomic_load_explicit(&n->attr_state, memory_order_relaxed) >> RP_ATTR_STAMP_SHIFT;
+}
+
+/* Are mode, owner and mount known, no earlier than stamp gen? */
 static inline bool rp_node_attr_valid(const struct rp_node *n, uint64_t gen)
 {
 	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_relaxed);
 
-	return (s & 1) && (s >> 1) >= gen;
+	return (s & RP_ATTR_PERM) && s >> RP_ATTR_STAMP_SHIFT >= gen;
 }
 
 /*
  * Copy a consistent snapshot, known no earlier than stamp gen, and the flags
  * that belong to it.
- * Return: false when there is none (unknown, or just being written); out then
- * holds nothing of use.
+ * Return: false when there is none (unknown, more than the words can hold, or
+ * just being written); out then holds nothing of use.
  */
 static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out,
                                      uint32_t *flags)
@@ -205,13 +225,10 @@ static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, stru
 	/* acquire [A1]: the words. Pairs with rp_node_attr_write(). */
 	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
 
-	if (!(s & 1) || (s >> 1) < gen)
+	if (!(s & RP_ATTR_ALL) || s >> RP_ATTR_STAMP_SHIFT < gen)
 		return false;
-	for (size_t i = 0; i < RP_ATTR_WORDS; i++) {
-		uint64_t word = atomic_load_explicit(&n->attr[i], memory_order_relaxed);
-
-		memcpy((char *)out + i * sizeof(word), &word, sizeof(word));
-	}
+	rp_attr_unpack(n->attr, out);
+	out->rdev = rp_type_is_device(n->type) ? rp_word_load(&n->rdev) : 0;
 	*flags = rp_node_flags(n);
 	/* acquire [A2]: a word of a later write shows its state. Pairs with rp_node_attr_write(). */
 	atomic_thread_fence(memory_order_acquire);
@@ -219,8 +236,9 @@ static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, stru
 }
 
 /*
- * Context (both): change lock. stamp: when this became known, or untrue. flags
- * take the place of all but RP_N_OWN.
+ * Context (both): change lock. stamp: when this became known, or untrue. attr is
+ * of n's type; what it has that the words cannot hold is asked again each time.
+ * flags take the place of all but RP_N_OWN.
  */
 void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint32_t flags,
                         uint64_t stamp);
@@ -231,17 +249,16 @@ void rp_node_attr_drop(struct rp_node *n, uint64_t stamp);
 /* The lock that every count change takes in the locked mode; for comparison only. */
 static inline void rp_node_spin_lock(struct rp_node *n)
 {
-	/* acquire [K1]: the counts changed under it. Pairs with rp_node_spin_unlock(). */
-	while (atomic_exchange_explicit(&n->spin, 1, memory_order_acquire)) {
-		while (atomic_load_explicit(&n->spin, memory_order_relaxed))
+	/* Set and clear acquire and release, as a lock must: L4. */
+	while (lockref_set_flags(&n->ref, RP_REF_LOCKED) & RP_REF_LOCKED) {
+		while (lockref_flags(&n->ref) & RP_REF_LOCKED)
 			rp_relax();
 	}
 }
 
 static inline void rp_node_spin_unlock(struct rp_node *n)
 {
-	/* release [K1]: pairs with rp_node_spin_lock(). */
-	atomic_store_explicit(&n->spin, 0, memory_order_release);
+	lockref_clear_flags(&n->ref, RP_REF_LOCKED);
 }
 
 /* A reference to a node found under RCU. Return: false when it is dead. */

@@ -132,7 +132,7 @@ void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir)
 {
 	uint64_t now = rp_tree_stamp(t);
 
-	atomic_store_explicit(&dir->gen, now, memory_order_relaxed);
+	atomic_store_explicit(&rp_dirnode(dir)->gen, now, memory_order_relaxed);
 	atomic_store_explicit(&t->subtree_stamp, now, memory_order_relaxed);
 	epoch_advance(t);
 }
@@ -145,25 +145,27 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 uint64_t rp_tree_gen(struct rp_tree *t, struct rp_node *node)
 {
 	uint64_t stamp = atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
-	uint64_t gen = atomic_load_explicit(&node->gen, memory_order_relaxed);
+	struct rp_node *dir = rp_tree_gen_dir(node);
 	unsigned steps = 0;
+	uint64_t gen;
 
-	for (const struct rp_node *n = node; n != t->root; steps++) {
+	if (!dir)
+		return stamp;
+	gen = rp_dirnode_gen(dir);
+	for (struct rp_node *n = dir; !rp_tree_gen_known(t, n); steps++) {
 		const struct rp_dentry *d = rp_node_name(n);
 
-		if (atomic_load_explicit(&n->gen_checked, memory_order_relaxed) == stamp)
-			break;
 		if (!d || !d->dir || (d->flags & RP_D_LOOSE) || steps == TREE_CLIMB_MAX) {
 			gen = stamp;
 			break;
 		}
 		n = d->dir;
-		gen = max_u64(gen, atomic_load_explicit(&n->gen, memory_order_relaxed));
+		gen = max_u64(gen, rp_dirnode_gen(n));
 	}
-	if (node != t->root) {
-		atomic_store_explicit(&node->gen, gen, memory_order_relaxed);
-		/* release [G1]: gen is as new as the stamp beside it. Pairs with rp_walk_enter(). */
-		atomic_store_explicit(&node->gen_checked, stamp, memory_order_release);
+	if (dir != t->root) {
+		atomic_store_explicit(&rp_dirnode(dir)->gen, gen, memory_order_relaxed);
+		/* release [G1]: gen is as new as the stamp beside it. Pairs with rp_tree_gen_known(). */
+		atomic_store_explicit(&rp_dirnode(dir)->gen_checked, stamp, memory_order_release);
 	}
 	return gen;
 }
@@ -182,7 +184,7 @@ uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir
 	f |= RP_D_DIR;
 	if ((rp_node_perm(node).mode & 0111) == 0111 && !(nf & (RP_N_ASK | RP_N_ACL | RP_N_KERNEL)))
 		f |= RP_D_SEARCH_ALL;
-	if (atomic_load_explicit(&node->gen, memory_order_relaxed))
+	if (rp_dirnode_gen(node))
 		f |= RP_D_GEN;
 	if (nf & RP_N_KERNEL)
 		f |= RP_D_KERNEL;

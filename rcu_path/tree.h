@@ -107,8 +107,9 @@ void rp_tree_loose_changed(struct rp_tree *t, uint64_t stamp);
 void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir);
 
 /*
- * Bring n->gen up to date with the directories above it and return it. What
- * n's place cannot tell is taken as stale.
+ * The stamp that what is known of n must not be older than: gen of n, or of the
+ * directory the name of a file hangs in, brought up to date with the directories
+ * above. What n's place cannot tell is taken as stale.
  */
 uint64_t rp_tree_gen(struct rp_tree *t, struct rp_node *n);
 
@@ -121,12 +122,49 @@ static inline bool rp_tree_anchored(const struct rp_tree *t, const struct rp_den
 	return !(d->flags & RP_D_LOOSE) && (d->dir == t->root || rp_node_name(d->dir));
 }
 
-/* Does n->gen account for all that is above it? Context: any, n is held. */
-static inline bool rp_tree_gen_known(const struct rp_tree *t, const struct rp_node *n)
+/* Does gen of dir account for all that is above it? Context: any, dir is held. */
+static inline bool rp_tree_gen_known(const struct rp_tree *t, const struct rp_node *dir)
 {
+	const struct rp_dirnode *d = rp_dirnode_const(dir);
+
 	/* acquire [G1]: gen beside it. Pairs with rp_tree_gen(). */
-	return atomic_load_explicit(&n->gen_checked, memory_order_acquire) >=
-	       atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
+	return dir == t->root ||
+	       atomic_load_explicit(&d->gen_checked, memory_order_acquire) >=
+	               atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
+}
+
+/*
+ * The directory whose gen counts for n: n itself, or where the name of a file
+ * hangs; NULL where none may be believed. Context: read section or change lock,
+ * unless n is a directory.
+ */
+static inline struct rp_node *rp_tree_gen_dir(struct rp_node *n)
+{
+	const struct rp_dentry *d;
+
+	if (rp_node_is_dir(n))
+		return n;
+	d = rp_node_name(n);
+	return d && !(d->flags & RP_D_LOOSE) ? d->dir : NULL;
+}
+
+/* Are n's attributes younger than any such change? Then its place does not matter. */
+static inline bool rp_tree_attr_young(const struct rp_tree *t, const struct rp_node *n)
+{
+	return rp_node_attr_valid(n, atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed));
+}
+
+/*
+ * The stamp that attributes of n must not be older than, as rp_tree_gen() would
+ * say. A directory that is not up to date counts as stale. Context: read section.
+ */
+static inline uint64_t rp_tree_attr_gen(const struct rp_tree *t, struct rp_node *n)
+{
+	const struct rp_node *dir = rp_tree_attr_young(t, n) ? NULL : rp_tree_gen_dir(n);
+
+	if (!dir || !rp_tree_gen_known(t, dir))
+		return atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
+	return rp_dirnode_gen(dir);
 }
 
 /* Flags a dentry of node in dir gets now. dir: NULL where unknown. */

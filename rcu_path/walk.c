@@ -105,7 +105,7 @@ ALWAYS_INLINE enum rp_status fail(struct rp_walk *w, int err)
 
 ALWAYS_INLINE void raise_gen(struct rp_walk *w, const struct rp_node *dir)
 {
-	uint64_t gen = atomic_load_explicit(&dir->gen, memory_order_relaxed);
+	uint64_t gen = rp_dirnode_gen(dir);
 
 	if (gen > w->gen)
 		w->gen = gen;
@@ -155,10 +155,10 @@ ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum 
 		return RP_STALE_START;
 	/* acquire [G1]: gen beside it. Pairs with rp_tree_gen(). */
 	if (dir != w->tree->root &&
-	    atomic_load_explicit(&dir->gen_checked, memory_order_acquire) < w->subtree)
+	    atomic_load_explicit(&rp_dirnode(dir)->gen_checked, memory_order_acquire) < w->subtree)
 		return RP_STALE_START;
 	/* Its own accounts for all above it; that of where the walk came from is not its. */
-	w->gen = atomic_load_explicit(&dir->gen, memory_order_relaxed);
+	w->gen = rp_dirnode_gen(dir);
 	if (d->id < w->gen || !start_fresh(w, dir, d))
 		return RP_STALE_START;
 	w->cur_flags = d->flags;
@@ -546,8 +546,7 @@ enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *
 		const struct rp_dentry *d = rp_node_name(dir);
 
 		/* Where nothing says so any more, the one at the bottom is asked for: it is held. */
-		if (atomic_load_explicit(&dir->gen, memory_order_relaxed) > id || !d || !d->dir ||
-		    rp_dentry_is_hint(d, w->fresh)) {
+		if (rp_dirnode_gen(dir) > id || !d || !d->dir || rp_dentry_is_hint(d, w->fresh)) {
 			*at = tail;
 			return RP_NEED_NAME;
 		}
@@ -559,7 +558,7 @@ enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *
 		id = d->id < id ? d->id : id;
 		dir = d->dir;
 	}
-	if (atomic_load_explicit(&dir->gen, memory_order_relaxed) > id) {
+	if (rp_dirnode_gen(dir) > id) {
 		*at = tail;
 		return RP_NEED_NAME;
 	}

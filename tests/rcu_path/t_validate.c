@@ -29,10 +29,11 @@ struct scene {
 
 static struct rp_node *node_make(struct scene *s)
 {
-	struct rp_node *n = aligned_alloc(64, sizeof(*n));
+	size_t size = (rp_node_size(S_IFDIR) + 63) & ~(size_t)63;
+	struct rp_node *n = aligned_alloc(64, size);
 
 	REQUIRE(n);
-	memset(n, 0, sizeof(*n));
+	memset(n, 0, size);
 	n->type = S_IFDIR;
 	n->id = rp_tree_stamp(&s->tree);
 	return n;
@@ -135,7 +136,7 @@ static void attr_reader(void *arg)
 		if (!rp_node_attr_read(s->root, 0, &a, &flags))
 			continue;
 		atomic_fetch_add_explicit(&s->snapshots, 1, memory_order_relaxed);
-		if (a.mode != a.uid || a.mode != a.size || a.mode != a.btime_nsec)
+		if (a.uid != a.nlink || a.uid != a.size || a.uid != a.btime_sec)
 			atomic_fetch_add_explicit(&s->torn, 1, memory_order_relaxed);
 	}
 }
@@ -143,7 +144,7 @@ static void attr_reader(void *arg)
 static void attr_change(struct scene *s)
 {
 	static uint32_t n;
-	struct rp_attr a = {.mode = ++n, .uid = n, .size = n, .btime_nsec = n};
+	struct rp_attr a = {.mode = S_IFDIR, .uid = ++n, .nlink = n, .size = n, .btime_sec = n};
 
 	rp_node_attr_write(s->root, &a, 0, rp_tree_stamp(&s->tree));
 	pause_for(8);
