@@ -205,11 +205,11 @@ static void a_mode_that_does_not_fit_is_told_as_it_is(void)
 	}
 	x->mode &= ~odd;
 	CHECK_EQ(attr_of(app.cache, "/d/x").mode, S_IFREG | 0644);
-	CHECK_EQ(attr_of(app.cache, "/d").mode, S_IFDIR | 0711 | odd);
-	calls = asked(&app);
 	/* The directory, asked each time, has not changed: its binding stays. */
+	calls = asked(&app);
+	CHECK_EQ(attr_of(app.cache, "/d").mode, S_IFDIR | 0711 | odd);
 	CHECK_EQ(nobody(&app, "/d/x"), 0);
-	CHECK_EQ(asked(&app), calls);
+	CHECK_EQ(asked(&app), calls + 1);
 	app_end(&app);
 }
 
@@ -327,7 +327,9 @@ static void a_held_file_without_a_place_is_stale(void)
 	held_begin(&h);
 	grow(&h);
 	forget_below(&h, "/a");
-	CHECK(pathcache_maintain(h.app.cache, 1000) >= 0);
+	while (pathcache_maintain(h.app.cache, 1000) == 1)
+		;
+	expect_path(&h, NULL);
 	CHECK_EQ(held_size(&h), h.size);
 	grow(&h);
 	forget_below(&h, "/other");
