@@ -101,8 +101,7 @@ struct rp_node {
 
 static_assert(offsetof(struct rp_node, attr_state) == 64,
               "the reference word's line is not a walk's");
-static_assert(offsetof(struct rp_node, attr[RP_ATTR_WORD_MNT]) < 128,
-              "mode, owner and mount lie in the first line that hits read");
+static_assert(offsetof(struct rp_node, attr) % 16 == 0, "pairs of words are loaded at once");
 static_assert(sizeof(struct rp_node) == 192, "whole lines");
 
 /*
@@ -219,8 +218,8 @@ static inline bool rp_node_attr_valid(const struct rp_node *n, uint64_t gen)
  * Return: false when there is none (unknown, more than the words can hold, or
  * just being written); out then holds nothing of use.
  */
-static inline bool rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out,
-                                     uint32_t *flags)
+static inline __attribute__((always_inline)) bool
+rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out, uint32_t *flags)
 {
 	/* acquire [A1]: the words. Pairs with rp_node_attr_write(). */
 	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
