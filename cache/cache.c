@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cred.h"
+#include "learn.h"
 #include "reclaim.h"
 #include "store.h"
 
@@ -26,6 +27,8 @@ static const struct pathcache_options defaults = {
 	.budget = UINT64_C(256) << 20,
 	.backlog = UINT64_C(4) << 20,
 	.huge_pages = 1,
+	.memo_share = 25,
+	.memo_ways = 16,
 };
 
 void pathcache_options_init(struct pathcache_options *opt)
@@ -71,6 +74,8 @@ static int options_take(struct pathcache_options *o, const struct pathcache_opti
 	if (rc)
 		return rc;
 	if (o->mode > PATHCACHE_MODE_LOCKED || o->huge_pages > 1 || o->max_dirfds == 0)
+		return -EINVAL;
+	if (o->memo_share > 90 || (o->memo_ways != 4 && o->memo_ways != 8 && o->memo_ways != 16))
 		return -EINVAL;
 	if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
 		return -EINVAL;
@@ -123,6 +128,7 @@ static void cache_free(struct pathcache *c)
 	c->backend->fini(c->backend_data);
 	pc_dirfds_fini(c);
 	pc_flights_fini(&c->flights);
+	pc_learn_fini(c);
 	tables_free(c);
 	slots_free(c);
 	pthread_mutex_destroy(&c->lock);
@@ -166,6 +172,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->wait_ms = o->wait_ms;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_flights_init(&c->flights);
+	pc_learn_init(c, o);
 	return c;
 }
 
@@ -325,8 +332,8 @@ int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
 	if (!cache || !stats || stats->size < sizeof(size_t))
 		return -EINVAL;
 	pc_tally_sum(cache->tally, n);
-	s.lookups = n[PC_LOOKUPS];
-	s.hits = n[PC_HITS];
+	s.lookups = n[PC_LOOKUPS] + n[PC_MEMO_HITS];
+	s.hits = n[PC_HITS] + n[PC_MEMO_HITS];
 	s.retries = n[PC_RETRIES];
 	s.locked_walks = n[PC_LOCKED_WALKS];
 	s.misses = n[PC_MISSES];
@@ -341,6 +348,10 @@ int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
 	s.asked_access = n[PC_ASKED_ACCESS];
 	s.invalidations = n[PC_INVALIDATIONS];
 	s.grace_periods = n[PC_GRACE_PERIODS];
+	s.memo_hits = n[PC_MEMO_HITS];
+	s.memo_stamps = n[PC_MEMO_STAMPS];
+	s.memos = load(&cache->learn.memos.count);
+	s.memo_bytes = load(&cache->learn.bytes);
 	s.dentries = load(&cache->ndentries);
 	s.negatives = load(&cache->nnegatives);
 	s.nodes = load(&cache->nnodes);

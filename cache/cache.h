@@ -6,10 +6,11 @@
  * none while waiting for a grace period:
  *
  *   1. flights.lock  who asks the backend for what        flight.c
- *   2. lock          the change lock: tree, objects,      store.c
+ *   2. learn.lock    memos; never waited for by a query   learn.c
+ *   3. lock          the change lock: tree, objects,      store.c
  *                    retired memory
- *   3. dirfds.lock   descriptors of directories           dirfd.c
- *   4. registry      threads' counters                    thread.c
+ *   4. dirfds.lock   descriptors of directories           dirfd.c
+ *   5. registry      threads' counters                    thread.c
  *
  * One change lock for all: a rename, an exchange, a move seen behind our back
  * are one critical section of well under a microsecond, next to a backend call
@@ -24,15 +25,19 @@
 #include "dirfd.h"
 #include "flight.h"
 #include "mem.h"
+#include "memo.h"
 #include "pathcache.h"
 #include "thread.h"
 #include "walk.h"
 
-/* Nodes and dentries whose memory waits for a grace period. */
+/* What waits for a grace period. */
 struct pc_retired {
-	struct rp_dentry *dentries;    /* by next */
-	struct rp_node *nodes;         /* by ident.next[0] */
-	struct rp_buckets *buckets[2]; /* replaced arrays of the two tables */
+	struct rp_dentry *dentries;        /* by next */
+	struct rp_node *nodes;             /* by ident.next[0] */
+	struct rp_buckets *buckets[2];     /* replaced arrays of the two tables */
+	struct rp_memo *memos;             /* by id */
+	struct rp_way *ways;               /* by next */
+	struct rp_memo_array *memo_arrays; /* by next */
 	uint64_t bytes;
 };
 
@@ -44,8 +49,18 @@ struct pc_sweep {
 	bool running;
 };
 
+/* Memos and their memory. */
+struct pc_learn {
+	uint64_t share; /* const; bytes, 0: no memos */
+	struct rp_memos memos;
+	pthread_mutex_t lock;
+	uint64_t retired;        /* memo lock; of bytes, those that wait for a grace period */
+	_Atomic(uint64_t) bytes; /* atomic; table, memos and ways */
+};
+
 struct pathcache {
 	struct rp_tree tree;
+	struct pc_learn learn;
 	/* const after open */
 	enum rp_mode mode;
 	struct pc_tally *tally;

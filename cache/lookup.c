@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cred.h"
+#include "hit.h"
 #include "reclaim.h"
 
 /* Walks that may be raced before changes are held off. */
@@ -20,17 +21,64 @@ static_assert(PATHCACHE_NOFOLLOW == RP_W_NOFOLLOW && PATHCACHE_DIRECTORY == RP_W
                       PATHCACHE_NO_XDEV == RP_W_NO_XDEV,
               "the walk takes the public flags as they are");
 
-#define FLAGS_KNOWN \
-	(PATHCACHE_NOFOLLOW | PATHCACHE_DIRECTORY | PATHCACHE_BENEATH | PATHCACHE_IN_ROOT | \
-	 PATHCACHE_NO_SYMLINKS | PATHCACHE_NO_XDEV | PATHCACHE_CACHED)
-
 /* ---- setting out -------------------------------------------------------- */
 
-static void lookup_clear(struct pc_lookup *lk, struct pathcache *c)
+static int how_take(struct pc_query *q, const struct pathcache_how *how)
 {
-	/* Not all of it: the steps and frames are written before they are read. */
-	lk->c = c;
-	lk->got = NULL;
+	if (how->flags & ~PC_FLAGS_KNOWN)
+		return -EINVAL;
+	/* openat2(2): they contradict each other. */
+	if ((how->flags & PATHCACHE_BENEATH) && (how->flags & PATHCACHE_IN_ROOT))
+		return -EINVAL;
+	q->flags = (uint32_t)(how->flags & ~PATHCACHE_CACHED);
+	q->cached = how->flags & PATHCACHE_CACHED;
+	if (how->start)
+		q->start = pc_node(how->start);
+	if (how->flags & PC_CONFINED)
+		q->root = q->start;
+	if (!how->cred)
+		return 0;
+	q->cred = &q->theirs;
+	return pc_cred_take(how->cred, &q->theirs);
+}
+
+int pc_query_init(struct pc_query *q, struct pathcache *c, const char *path,
+                  const struct pathcache_how *how)
+{
+	struct pathcache_how mine = {.flags = 0};
+	int rc = 0;
+
+	if (!c || !path)
+		return -EINVAL;
+	pc_query_clear(q, c, path);
+	if (how)
+		rc = pc_versioned_copy(&mine, sizeof(mine), how);
+	if (!rc)
+		rc = how_take(q, &mine);
+	if (rc)
+		return rc;
+	q->len = strnlen(path, RP_PATH_MAX);
+	if (q->len == RP_PATH_MAX)
+		return -ENAMETOOLONG;
+	return q->len ? 0 : -ENOENT;
+}
+
+void pc_query_init_node(struct pc_query *q, struct pathcache *c, struct rp_node *node)
+{
+	pc_query_clear(q, c, ".");
+	q->start = node;
+	q->len = 1;
+	q->by_node = true;
+}
+
+/* The steps and frames are written before they are read. */
+static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
+{
+	q->lk = lk;
+	q->memo = NULL;
+	q->result = -EIO;
+	lk->q = q;
+	lk->c = q->c;
 	lk->base = NULL;
 	lk->answer = NULL;
 	lk->parent = NULL;
@@ -39,117 +87,65 @@ static void lookup_clear(struct pc_lookup *lk, struct pathcache *c)
 	lk->wanted = NULL;
 	lk->trusted = NULL;
 	lk->allowed = NULL;
-	lk->result = -EIO;
 	lk->rest = NULL;
 	lk->more = NULL;
 	lk->missed = NULL;
 	lk->tries = 0;
-	lk->by_node = false;
 	lk->locked = false;
 	lk->asked = false;
-	lk->flags = 0;
+	lk->w.tree = &q->c->tree;
+	lk->w.root = q->root;
+	lk->w.cred = q->cred;
+	lk->w.flags = q->flags;
+	lk->w.mode = q->c->mode;
 	lk->w.fresh = UINT64_MAX;
-	lk->cred = c->self;
-	lk->w.tree = &c->tree;
-	lk->w.root = c->tree.root;
-	lk->w.cred = &lk->cred;
 	lk->w.steps = lk->steps;
 	lk->w.max_steps = RP_STEPS_MIN;
-	lk->w.mode = c->mode;
 }
 
-static int how_take(struct pc_lookup *lk, const struct pathcache_how *how)
+/* ---- what hits and last steps seldom need --------------------------------- */
+
+uint64_t pc_loose_gen(const struct pathcache *c, const struct rp_node *n, uint64_t gen)
 {
-	if (how->flags & ~FLAGS_KNOWN)
-		return -EINVAL;
-	/* openat2(2): they contradict each other. */
-	if ((how->flags & PATHCACHE_BENEATH) && (how->flags & PATHCACHE_IN_ROOT))
-		return -EINVAL;
-	lk->flags = how->flags;
-	if (how->start)
-		lk->start = pc_node(how->start);
-	if (how->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT))
-		lk->w.root = lk->start;
-	return how->cred ? pc_cred_take(how->cred, &lk->cred) : 0;
+	uint64_t loose = atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
+	const struct rp_dentry *d = rp_node_name(n);
+
+	return n != c->tree.root && (!d || !rp_tree_anchored(&c->tree, d)) && loose > gen ? loose
+	                                                                                  : gen;
 }
 
-int pc_lookup_init(struct pc_lookup *lk, struct pathcache *c, const char *path,
-                   const struct pathcache_how *how)
+bool pc_links_current(const struct pathcache *c, const struct rp_node *n, uint64_t gen)
 {
-	int rc;
+	uint64_t loose = atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
+	uint64_t subtree = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed);
+	uint64_t any = loose > subtree ? loose : subtree;
 
-	if (!c || !path)
-		return -EINVAL;
-	lookup_clear(lk, c);
-	lk->start = c->tree.root;
-	lk->path = path;
-	if (how) {
-		struct pathcache_how mine = {.flags = 0};
-
-		rc = pc_versioned_copy(&mine, sizeof(mine), how);
-		if (!rc)
-			rc = how_take(lk, &mine);
-		if (rc)
-			return rc;
-	}
-	lk->w.flags = (uint32_t)(lk->flags & ~PATHCACHE_CACHED);
-	lk->len = strnlen(path, RP_PATH_MAX);
-	if (lk->len == RP_PATH_MAX)
-		return -ENAMETOOLONG;
-	return lk->len ? 0 : -ENOENT;
-}
-
-void pc_lookup_init_node(struct pc_lookup *lk, struct pathcache *c, struct rp_node *node)
-{
-	lookup_clear(lk, c);
-	lk->start = node;
-	lk->path = ".";
-	lk->len = 1;
-	lk->w.flags = 0;
-	lk->by_node = true;
-	lk->final = node;
-}
-
-/* The last change that was announced by something else than a node in memory. */
-static uint64_t max_stamp(const struct rp_tree *t)
-{
-	uint64_t loose = atomic_load_explicit(&t->loose_stamp, memory_order_relaxed);
-	uint64_t subtree = atomic_load_explicit(&t->subtree_stamp, memory_order_relaxed);
-
-	return loose > subtree ? loose : subtree;
-}
-
-/* The stamp that attributes of a node must not be older than which a name, maybe, did not lead to. */
-static uint64_t loose_gen(const struct pc_lookup *lk, uint64_t gen)
-{
-	const struct rp_dentry *d = rp_node_name(lk->w.node);
-	uint64_t loose = atomic_load_explicit(&lk->c->tree.loose_stamp, memory_order_relaxed);
-
-	return (!d || !rp_tree_anchored(&lk->c->tree, d)) && loose > gen ? loose : gen;
-}
-
-bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr, uint32_t *flags)
-{
-	const struct rp_node *n = lk->w.node;
-	uint64_t gen = lk->w.gen, any;
-
-	if (n == lk->fresh) {
-		*attr = lk->attr;
-		*flags = lk->attr_flags;
-		return true;
-	}
-	/* What is in no table is good only if this very call brought it. */
-	if (rp_node_flags(n) & (RP_N_NO_ATTR | RP_N_PRIVATE) && n != lk->answer)
-		return false;
-	if ((lk->by_node || lk->w.len == 0) && n != lk->c->tree.root)
-		gen = loose_gen(lk, gen);
-	if (!rp_node_attr_read(n, gen, attr, flags))
-		return false;
-	if (attr->nlink <= 1 || S_ISDIR(attr->mode))
-		return true;
-	/* It has names that may not be in memory: what was announced by them went by its node. */
-	any = max_stamp(&lk->c->tree);
 	return any <= gen || rp_node_attr_valid(n, any);
+}
+
+bool pc_told_attr(const struct pc_lookup *lk, const struct rp_node *n, struct rp_attr *attr,
+                  uint32_t *flags)
+{
+	if (n != lk->fresh)
+		return false;
+	*attr = lk->attr;
+	*flags = lk->attr_flags;
+	return true;
+}
+
+bool pc_keeps_attr(const struct pc_lookup *lk, const struct rp_node *n)
+{
+	/* What is in no table is good only if this very call brought it. */
+	return !(rp_node_flags(n) & (RP_N_NO_ATTR | RP_N_PRIVATE)) || n == lk->answer;
+}
+
+bool pc_memo_may_search(const struct pathcache *c, const struct rp_cred *cred,
+                        const struct rp_memo *m)
+{
+	if (m->bits & RP_M_CRED && cred != &c->self)
+		return false;
+	return !(m->bits & RP_M_CAPS) ||
+	       cred->caps & (RP_CAP_DAC_OVERRIDE | RP_CAP_DAC_READ_SEARCH);
 }
 
 /* ---- the walk and what it holds ----------------------------------------- */
@@ -223,11 +219,11 @@ static void swap_held(struct pathcache *c, struct rp_node **held, struct rp_node
 static void lookup_drop(struct pc_lookup *lk)
 {
 	steps_drop(lk);
-	swap_held(lk->c, &lk->got, NULL);
+	swap_held(lk->c, &lk->q->got, NULL);
 	swap_held(lk->c, &lk->base, NULL);
 	swap_held(lk->c, &lk->answer, NULL);
 	swap_held(lk->c, &lk->parent, NULL);
-	if (!lk->by_node)
+	if (!lk->q->by_node)
 		swap_held(lk->c, &lk->final, NULL);
 	swap_held(lk->c, &lk->fresh, NULL);
 	swap_held(lk->c, &lk->wanted, NULL);
@@ -260,27 +256,35 @@ static bool steps_grow(struct pc_lookup *lk)
 /* To the end of the walk and through the last step, or to what neither can answer. */
 static enum rp_status run_once(struct pc_lookup *lk)
 {
+	struct pc_query *q = lk->q;
 	enum rp_status st;
 
 	do {
 		st = RP_OK;
 		if (lk->final) {
 			lk->w.node = lk->final;
-			if (lk->by_node)
+			if (lk->q->by_node)
 				lk->w.gen = rp_tree_attr_gen(&lk->c->tree, lk->final);
 		} else {
 			st = rp_walk_run(&lk->w);
 		}
 		lk->ended = st == RP_OK;
-		if (lk->ended)
-			st = lk->last(lk);
+		lk->walk_steps = lk->w.nsteps;
+		if (lk->ended) {
+			q->node = lk->w.node;
+			q->gen = lk->w.gen;
+			q->named = lk->w.len != 0 && !lk->q->by_node;
+			st = q->last(q);
+		} else if (st == RP_ERR) {
+			q->result = lk->w.err;
+		}
 	} while (__builtin_expect(st == RP_FULL, 0) && steps_grow(lk));
 	return st;
 }
 
 static void walk_begin(struct pc_lookup *lk)
 {
-	rp_walk_begin(&lk->w, lk->start, lk->path, lk->len);
+	rp_walk_begin(&lk->w, lk->q->start, lk->q->path, lk->q->len);
 }
 
 /* ---- answering statuses; these leave the stretch ------------------------- */
@@ -330,16 +334,16 @@ static int retry(struct pc_lookup *lk)
 {
 	pc_count(lk->c, PC_RETRIES);
 	if (++lk->tries > LOOKUP_TRIES_MAX)
-		return lk->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT) ? -EAGAIN : -ESTALE;
+		return lk->q->flags & PC_CONFINED ? -EAGAIN : -ESTALE;
 	if (lk->tries == LOOKUP_TRIES) {
 		lk->locked = true;
 		pc_count(lk->c, PC_LOCKED_WALKS);
 	}
 	steps_drop(lk);
-	swap_held(lk->c, &lk->got, NULL);
+	swap_held(lk->c, &lk->q->got, NULL);
 	lk->allowed = NULL;
 	lk->missed = NULL;
-	if (!lk->by_node)
+	if (!lk->q->by_node)
 		swap_held(lk->c, &lk->final, NULL);
 	walk_begin(lk);
 	return 0;
@@ -348,7 +352,7 @@ static int retry(struct pc_lookup *lk)
 /* The backend does not find node by its names: evidence that one of them is gone. */
 static int gone(struct pc_lookup *lk, struct rp_node *node)
 {
-	if (node == lk->start || node == lk->c->tree.root)
+	if (node == lk->q->start || node == lk->c->tree.root)
 		return -ESTALE;
 	pc_kill_way(lk->c, node);
 	return retry(lk);
@@ -375,7 +379,7 @@ static int on_miss(struct pc_lookup *lk)
 {
 	struct pc_found f;
 	bool again = lk->missed == lk->w.p;
-	int rc = pc_fill_name(lk->c, lk->base, lk->w.p, lk->w.len, &lk->cred, &f);
+	int rc = pc_fill_name(lk->c, lk->base, lk->w.p, lk->w.len, lk->w.cred, &f);
 
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
@@ -403,10 +407,10 @@ static int on_start(struct pc_lookup *lk)
 		                       lk->w.subtree
 		               ? 0
 		               : retry(lk);
-	if (lk->flags & PATHCACHE_CACHED)
+	if (lk->q->cached)
 		return -EAGAIN;
 	lk->asked = true;
-	rc = pc_fill_start(lk->c, lk->base, &lk->cred, &perm, &flags);
+	rc = pc_fill_start(lk->c, lk->base, lk->w.cred, &perm, &flags);
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
 	if (rc == -EAGAIN && !lk->locked)
@@ -427,7 +431,7 @@ static int on_start(struct pc_lookup *lk)
 static int on_parent(struct pc_lookup *lk)
 {
 	struct pc_found f;
-	int rc = pc_fill_parent(lk->c, lk->base, &lk->cred, &f);
+	int rc = pc_fill_parent(lk->c, lk->base, lk->w.cred, &f);
 
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
@@ -440,7 +444,7 @@ static int on_parent(struct pc_lookup *lk)
 
 static int on_perm(struct pc_lookup *lk)
 {
-	int rc = pc_fill_access(lk->c, lk->base, 1 /* X_OK */, &lk->cred);
+	int rc = pc_fill_access(lk->c, lk->base, 1 /* X_OK */, lk->w.cred);
 
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
@@ -452,9 +456,9 @@ static int on_perm(struct pc_lookup *lk)
 
 static int on_kernel(struct pc_lookup *lk)
 {
-	uint64_t flags = lk->w.flags | (lk->w.must_dir ? PATHCACHE_DIRECTORY : 0);
+	uint64_t flags = lk->q->flags | (lk->w.must_dir ? PATHCACHE_DIRECTORY : 0);
 	struct pc_found f;
-	int rc = pc_fill_kernel(lk->c, lk->base, lk->w.p, flags, &lk->cred, &f);
+	int rc = pc_fill_kernel(lk->c, lk->base, lk->w.p, flags, lk->w.cred, &f);
 
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
@@ -468,7 +472,7 @@ static int on_kernel(struct pc_lookup *lk)
 
 static int on_attr(struct pc_lookup *lk, struct rp_node *node)
 {
-	int rc = pc_fill_attr(lk->c, node, &lk->cred, &lk->attr, &lk->attr_flags);
+	int rc = pc_fill_attr(lk->c, node, lk->w.cred, &lk->attr, &lk->attr_flags);
 
 	/* Whatever attr holds after an error, it is nobody's. */
 	swap_held(lk->c, &lk->fresh, rc ? NULL : node);
@@ -484,7 +488,7 @@ static int on_access(struct pc_lookup *lk, struct rp_node *node)
 	if (rp_node_flags(node) & RP_N_ACL_UNKNOWN) {
 		rc = pc_fill_acl(lk->c, node);
 	} else {
-		rc = pc_fill_access(lk->c, node, lk->amode, &lk->cred);
+		rc = pc_fill_access(lk->c, node, lk->q->amode, lk->w.cred);
 		if (rc == 0) {
 			lk->allowed = node;
 		} else if (rc != -ESTALE) {
@@ -496,29 +500,30 @@ static int on_access(struct pc_lookup *lk, struct rp_node *node)
 
 static int on_path(struct pc_lookup *lk, struct rp_node *node)
 {
-	ssize_t n = lk->c->backend->path ? lk->c->backend->path(lk->c, node, lk->out, lk->size)
-	                                 : -ENOENT;
+	ssize_t n = lk->c->backend->path
+	                    ? lk->c->backend->path(lk->c, node, lk->q->out, lk->q->size)
+	                    : -ENOENT;
 
 	if (n < 0)
 		return (int)n;
-	lk->result = n;
+	lk->q->result = n;
 	return 1;
 }
 
 /* The result of a path query: head, then what the last step has put at result. */
 static int path_join(struct pc_lookup *lk, const char *head, size_t len)
 {
-	char *buf = lk->out;
-	size_t at = (size_t)lk->result, tail = lk->size - 1 - at;
+	char *buf = lk->q->out;
+	size_t at = (size_t)lk->q->result, tail = lk->q->size - 1 - at;
 
 	if (len == 1 && tail)
 		len = 0; /* "/" */
-	if (len + tail >= lk->size)
+	if (len + tail >= lk->q->size)
 		return -ERANGE;
 	memmove(buf + len, buf + at, tail);
 	memcpy(buf, head, len);
 	buf[len + tail] = '\0';
-	lk->result = (ssize_t)(len + tail);
+	lk->q->result = (ssize_t)(len + tail);
 	return 1;
 }
 
@@ -567,7 +572,7 @@ static int on_node(struct pc_lookup *lk, enum rp_status st)
 		rc = on_path(lk, node);
 	if (rc == -ESTALE)
 		rc = gone(lk, node);
-	else if (rc == 0 && ended && !lk->by_node) {
+	else if (rc == 0 && ended && !lk->q->by_node) {
 		/* What is in no table would be asked for again by walking again. */
 		pc_node_hold(node);
 		swap_held(lk->c, &lk->final, node);
@@ -583,7 +588,7 @@ static int on_node(struct pc_lookup *lk, enum rp_status st)
 
 /*
  * In the stretch, with a status that is no end. Leaves it and answers the
- * status. Return: 0 to go on; 1: lk->result is the result; -errno: the answer.
+ * status. Return: 0 to go on; 1: lk->q->result is the result; -errno: the answer.
  */
 static int answer(struct pc_lookup *lk, enum rp_status st)
 {
@@ -599,7 +604,7 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 		stretch_end(lk);
 		return -ENOMEM;
 	}
-	if (lk->flags & PATHCACHE_CACHED && st != RP_STALE_START) {
+	if (lk->q->cached && st != RP_STALE_START) {
 		bool valid = rp_walk_valid(&lk->w);
 
 		stretch_end(lk);
@@ -646,7 +651,7 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 /* With changes held off what was walked before a stretch need not hold in it any more. */
 static bool rebases(const struct pc_lookup *lk)
 {
-	return lk->locked && !(lk->flags & (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT));
+	return lk->locked && !(lk->q->flags & PC_CONFINED);
 }
 
 /* Begin the next stretch. */
@@ -669,16 +674,15 @@ static ssize_t run_slow(struct pc_lookup *lk, enum rp_status st)
 	for (;;) {
 		rc = answer(lk, st);
 		if (rc)
-			return rc < 0 ? rc : lk->result;
+			return rc < 0 ? rc : lk->q->result;
 		stretch_next(lk);
 		st = run_once(lk);
 		if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w))
 			continue;
 		stretch_end(lk);
-		if (st == RP_ERR)
-			return lk->w.err;
-		lk->got = NULL;
-		return lk->result;
+		if (st == RP_OK)
+			lk->q->got = NULL;
+		return lk->q->result;
 	}
 }
 
@@ -695,17 +699,21 @@ static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk,
 	pthread_cleanup_push(lookup_cancelled, lk);
 	rc = run_slow(lk, st);
 	pthread_cleanup_pop(1);
-	if (lk->asked)
+	if (lk->asked) {
+		pc_learn_missed(lk->c);
 		pc_upkeep(lk->c);
-	else
+	} else
 		pc_count(lk->c, PC_HITS);
 	pthread_setcancelstate(cancel, NULL);
 	return rc;
 }
 
-ssize_t pc_lookup_run(struct pc_lookup *lk)
+/* ---- all of it ------------------------------------------------------------ */
+
+static __attribute__((noinline)) ssize_t lookup_run(struct pc_lookup *lk)
 {
-	struct pc_counts *counts = pc_counts(lk->c->tally);
+	struct pc_query *q = lk->q;
+	struct pc_counts *counts = pc_counts(q->c->tally);
 	enum rp_status st;
 	bool killed;
 
@@ -719,8 +727,30 @@ ssize_t pc_lookup_run(struct pc_lookup *lk)
 	pc_read_end();
 	if (__builtin_expect(killed, 0))
 		steps_bury(lk);
+	if (q->hash)
+		pc_learn(lk, st);
 	if (__builtin_expect(lk->more != NULL, 0))
 		free(lk->more);
 	pc_count_in(counts, PC_HITS);
-	return st == RP_OK ? lk->result : lk->w.err;
+	return q->result;
+}
+
+ssize_t pc_query_walk(struct pc_query *q)
+{
+	struct pc_lookup lk;
+
+	lookup_init(&lk, q);
+	if (q->by_node)
+		lk.final = q->start;
+	return lookup_run(&lk);
+}
+
+ssize_t pc_query_run(struct pc_query *q)
+{
+	struct rp_memo_key k = pc_query_key(q);
+
+	if (!q->by_node && pc_learns(q->c) && pc_memo_run(q, &k, q->last))
+		return q->result;
+	q->got = NULL;
+	return pc_query_walk(q);
 }

@@ -18,29 +18,53 @@
 #ifndef PC_LOOKUP_H
 #define PC_LOOKUP_H
 
+#include <errno.h>
+#include <string.h>
+
 #include "fill.h"
 
-struct pc_lookup {
-	struct rp_walk w;
+/*
+ * A query: the question, and its last step. This is all that a hit by a memo
+ * needs; a struct pc_lookup is set up for walks only.
+ */
+struct pc_query {
 	struct pathcache *c;
+	/* The question. */
+	const char *path;
+	size_t len;
+	struct rp_node *start;
+	struct rp_node *root;       /* where "/" leads, and ".." stays */
+	const struct rp_cred *cred; /* the cache's own, or &theirs */
+	uint32_t flags;             /* RP_W_* */
+	bool cached;                /* PATHCACHE_CACHED */
+	bool by_node;               /* no walk: the question is about start itself */
+	uint64_t hash;              /* of the key among memos; 0: has none */
 	/*
-	 * The last step. RP_OK: result is set; RP_ERR: w.err is; or what it needs
-	 * (RP_NEED_ATTR, RP_NEED_TEXT, RP_NEED_ACCESS, RP_NEED_PATH, RP_FULL, RP_RETRY).
+	 * The last step, and its arguments. RP_OK: result is set; RP_ERR: result
+	 * is an errno; or what it needs (RP_NEED_ATTR, RP_NEED_TEXT, RP_NEED_ACCESS,
+	 * RP_NEED_PATH, RP_FULL, RP_RETRY).
 	 */
-	enum rp_status (*last)(struct pc_lookup *lk);
-	ssize_t result;
-	struct rp_node *got; /* a reference the last step took; dropped unless it ends well */
-	/* Arguments of the last step. */
+	enum rp_status (*last)(struct pc_query *q);
 	void *out;
 	size_t size;
 	int amode;
-	/* The question. */
-	struct rp_node *start;
-	const char *path;
-	size_t len;
-	uint64_t flags;
-	struct rp_cred cred;
-	/* Of the slow path. */
+	/* What it is to look at. */
+	struct pc_lookup *lk; /* the walk; NULL: memo */
+	const struct rp_memo *memo;
+	struct rp_node *node;
+	uint64_t gen; /* attributes must not be older */
+	bool named;   /* node was reached by a name */
+	/* What it leaves. */
+	ssize_t result;
+	struct rp_node *got; /* a reference it took; dropped unless all ends well */
+	const char *real;    /* the canonical text, result bytes; NULL: none */
+	struct rp_cred theirs;
+};
+
+struct pc_lookup {
+	struct rp_walk w;
+	struct pc_query *q;
+	struct pathcache *c;
 	struct rp_node *base;   /* held; w.cur across a backend call */
 	struct rp_node *answer; /* held; what the backend led to */
 	struct rp_node *
@@ -52,37 +76,62 @@ struct pc_lookup {
 	const struct rp_node *allowed; /* what the backend has allowed amode for, in this try */
 	struct rp_attr attr;
 	uint32_t attr_flags; /* RP_N_* that go with attr */
+	uint32_t walk_steps; /* of the walk; the last step's come behind */
 	char *rest;
 	struct rp_step *more; /* when steps were too few */
 	const char *missed;   /* the component that missed last */
 	uint32_t tries;
-	bool by_node; /* no walk: the question is about final */
-	bool ended;   /* the last status came from the last step */
-	bool locked;  /* changes are held off in each stretch */
-	bool asked;   /* the backend was asked */
+	bool ended;  /* the last status came from the last step */
+	bool locked; /* changes are held off in each stretch */
+	bool asked;  /* the backend was asked */
 	struct rp_step steps[RP_STEPS_MIN];
 };
 
-/*
- * Check the arguments of a query and set lk up.
- * Return: 0; -errno.
- */
-int pc_lookup_init(struct pc_lookup *lk, struct pathcache *c, const char *path,
-                   const struct pathcache_how *how);
+#define PC_CONFINED (PATHCACHE_BENEATH | PATHCACHE_IN_ROOT)
+#define PC_FLAGS_KNOWN \
+	(PATHCACHE_NOFOLLOW | PATHCACHE_DIRECTORY | PC_CONFINED | PATHCACHE_NO_SYMLINKS | \
+	 PATHCACHE_NO_XDEV | PATHCACHE_CACHED)
 
-/* Return: lk->result, or -errno. */
-ssize_t pc_lookup_run(struct pc_lookup *lk);
+static inline void pc_query_clear(struct pc_query *q, struct pathcache *c, const char *path)
+{
+	q->c = c;
+	q->path = path;
+	q->start = c->tree.root;
+	q->root = c->tree.root;
+	q->cred = &c->self;
+	q->flags = 0;
+	q->cached = false;
+	q->by_node = false;
+	q->hash = 0;
+	q->lk = NULL;
+	q->got = NULL;
+	q->real = NULL;
+}
+
+/* Check the arguments of a query and set q up; the last step is left. Return: 0; -errno. */
+int pc_query_init(struct pc_query *q, struct pathcache *c, const char *path,
+                  const struct pathcache_how *how);
+
+/* As if a walk had ended at node, which the caller holds. For held entries. */
+void pc_query_init_node(struct pc_query *q, struct pathcache *c, struct rp_node *node);
+
+/* Without memos. Return: q->result, or -errno. */
+ssize_t pc_query_walk(struct pc_query *q);
+
+/* The key of q among memos. */
+static inline struct rp_memo_key pc_query_key(const struct pc_query *q)
+{
+	const struct rp_node *tree_root = q->c->tree.root;
+	bool rel = q->root != tree_root || (q->start != tree_root && q->path[0] != '/');
+
+	return (struct rp_memo_key){q->path, q->len, rel ? q->start : NULL,
+	                            q->flags | (rel ? RP_MEMO_REL : 0), q->hash};
+}
 
 /*
  * Hold the directory path leads to, whoever may search the way there.
  * Return: 0 and *out; errors of resolution. Context: may block.
  */
 int pc_lookup_dir(struct pathcache *c, const char *path, struct rp_node **out);
-
-/* Attributes of the node the walk found, and its RP_N_*, for last steps. False: RP_NEED_ATTR. */
-bool pc_lookup_attr(const struct pc_lookup *lk, struct rp_attr *attr, uint32_t *flags);
-
-/* As if a walk had ended at node, which the caller holds. For held entries. */
-void pc_lookup_init_node(struct pc_lookup *lk, struct pathcache *c, struct rp_node *node);
 
 #endif

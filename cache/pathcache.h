@@ -218,6 +218,13 @@ struct pathcache_allocator {
  *   trees only), at least 1. Default 256.
  * huge_pages: advise the kernel to back the arena with huge pages. Default 1.
  * allocator: NULL for the built-in one. Copied.
+ * memo_share: percent of the budget that memos of finished walks may take, the
+ *   table included; at most 90, 0 = none are kept. A path that is asked again is
+ *   then answered without walking, whatever its depth. PATHCACHE_MODE_RCU only.
+ *   Default 25.
+ * memo_ways: places a path's memo may take in their table: 4, 8 or 16. With more
+ *   of them fewer paths go without, and the last ones cost a line more each four.
+ *   Default 16.
  */
 struct pathcache_options {
 	size_t size;
@@ -228,6 +235,8 @@ struct pathcache_options {
 	uint32_t wait_ms;
 	uint32_t huge_pages;
 	const struct pathcache_allocator *allocator;
+	uint32_t memo_share;
+	uint32_t memo_ways;
 };
 
 /* Set every option to its default. Context: any. */
@@ -468,6 +477,10 @@ struct pathcache_stats {
 	uint64_t bytes;          /* now: all of it, deferred included */
 	uint64_t deferred_bytes; /* now: waiting for a grace period */
 	uint64_t dirfds;         /* now: descriptors of directories */
+	uint64_t memo_hits;      /* hits answered by a memo */
+	uint64_t memo_stamps;    /* stores to shared memory that memo hits made */
+	uint64_t memos;          /* now: walks remembered */
+	uint64_t memo_bytes;     /* now: of bytes, those of memos and their table */
 };
 
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */

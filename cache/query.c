@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cred.h"
-#include "lookup.h"
+#include "last.h"
 
 static_assert(sizeof(struct pathcache_attr) == sizeof(struct rp_attr) &&
                       offsetof(struct pathcache_attr, mnt_id) == offsetof(struct rp_attr, mnt_id) &&
@@ -20,232 +20,184 @@ static_assert(sizeof(struct pathcache_attr) == sizeof(struct rp_attr) &&
 /* Opens whose name leads elsewhere before what they say is the answer. */
 #define OPEN_TRIES 8
 
-#define STATX_IMMUTABLE 0x10u /* statx(2): STATX_ATTR_IMMUTABLE */
-
-static enum rp_status last_err(struct pc_lookup *lk, int err)
-{
-	lk->w.err = err;
-	return RP_ERR;
-}
-
 /* ---- stat --------------------------------------------------------------- */
-
-static enum rp_status last_stat(struct pc_lookup *lk)
-{
-	uint32_t flags;
-
-	lk->result = 0;
-	return pc_lookup_attr(lk, lk->out, &flags) ? RP_OK : RP_NEED_ATTR;
-}
 
 int pathcache_stat(struct pathcache *cache, const char *path, const struct pathcache_how *how,
                    struct pathcache_attr *attr)
 {
-	struct pc_lookup lk;
-	int rc = attr ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
-
-	if (rc)
-		return rc;
-	lk.last = last_stat;
-	lk.out = attr;
-	return (int)pc_lookup_run(&lk);
+	return attr ? (int)pc_query_path(cache, path, how, 0, pc_last_stat, attr, 0, 0) : -EINVAL;
 }
 
 int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,
                          struct pathcache_attr *attr)
 {
-	struct pc_lookup lk;
+	struct pc_query q;
 
 	if (!cache || !entry || !attr)
 		return -EINVAL;
 	/* What lies above it may have gone stale, and its attributes with it. */
 	pc_gen_update(cache, pc_node(entry));
-	pc_lookup_init_node(&lk, cache, pc_node(entry));
-	lk.last = last_stat;
-	lk.out = attr;
-	return (int)pc_lookup_run(&lk);
+	pc_query_init_node(&q, cache, pc_node(entry));
+	q.last = pc_last_stat;
+	q.out = attr;
+	return (int)pc_query_run(&q);
 }
 
 /* ---- access ------------------------------------------------------------- */
 
-static enum rp_status last_access(struct pc_lookup *lk)
-{
-	struct rp_perm perm;
-	struct rp_attr attr;
-	uint32_t nf;
-
-	lk->result = 0;
-	if (lk->amode == F_OK || lk->w.node == lk->allowed)
-		return RP_OK;
-	if (!pc_lookup_attr(lk, &attr, &nf))
-		return RP_NEED_ATTR;
-	/* Its own may have been told since the attributes were. */
-	nf |= rp_node_flags(lk->w.node) & RP_N_ACL;
-	if (rp_node_flags(lk->w.node) & RP_N_ACL_UNKNOWN)
-		nf |= RP_N_ACL_UNKNOWN;
-	if (nf & RP_N_ASK || (nf & RP_N_ASK_WX && lk->amode & (W_OK | X_OK)))
-		return RP_NEED_ACCESS;
-	perm = (struct rp_perm){attr.mode, attr.uid, attr.gid};
-	if (lk->amode & W_OK && attr.attributes & STATX_IMMUTABLE)
-		return last_err(lk, -EPERM);
-	if (nf & (RP_N_ACL | RP_N_ACL_UNKNOWN)) {
-		/* An ACL cannot take away what a capability gives. */
-		struct rp_cred caps = {UINT32_MAX, UINT32_MAX, NULL, 0, lk->cred.caps};
-
-		/* As the owner's, whom the caller is not; x for anybody is what a capability needs. */
-		perm.mode = (perm.mode & S_IFMT) | (perm.mode & 0111 ? 0100 : 0);
-		if (lk->cred.caps && rp_perm_allows(&perm, &caps, lk->amode))
-			return RP_OK;
-		return RP_NEED_ACCESS;
-	}
-	return rp_perm_allows(&perm, &lk->cred, lk->amode) ? RP_OK : last_err(lk, -EACCES);
-}
-
 int pathcache_access(struct pathcache *cache, const char *path, int amode,
                      const struct pathcache_how *how)
 {
-	struct pc_lookup lk;
-	int rc = amode & ~(R_OK | W_OK | X_OK) ? -EINVAL : pc_lookup_init(&lk, cache, path, how);
-
-	if (rc)
-		return rc;
-	lk.last = last_access;
-	lk.amode = amode;
-	return (int)pc_lookup_run(&lk);
+	if (amode & ~(R_OK | W_OK | X_OK))
+		return -EINVAL;
+	return (int)pc_query_path(cache, path, how, 0, pc_last_access, NULL, 0, amode);
 }
 
 /* ---- readlink, realpath -------------------------------------------------- */
 
-static enum rp_status last_readlink(struct pc_lookup *lk)
+static enum rp_status last_readlink(struct pc_query *q)
 {
 	const struct rp_text *text;
 
-	if (!S_ISLNK(lk->w.node->type))
-		return last_err(lk, -EINVAL);
-	text = rp_node_text(lk->w.node);
+	if (!S_ISLNK(q->node->type))
+		return pc_last_err(q, -EINVAL);
+	text = rp_node_text(q->node);
 	if (!text)
 		return RP_NEED_TEXT;
-	lk->result = (ssize_t)(text->len < lk->size ? text->len : lk->size);
-	memcpy(lk->out, text->bytes, (size_t)lk->result);
+	q->result = (ssize_t)(text->len < q->size ? text->len : q->size);
+	memcpy(q->out, text->bytes, (size_t)q->result);
 	return RP_OK;
 }
 
 ssize_t pathcache_readlink(struct pathcache *cache, const char *path,
                            const struct pathcache_how *how, char *buf, size_t size)
 {
-	struct pc_lookup lk;
-	int rc = buf && size ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
-
-	if (rc)
-		return rc;
+	if (!buf || !size)
+		return -EINVAL;
 	/* readlink(2): a trailing slash still follows. */
-	lk.w.flags |= RP_W_NOFOLLOW;
-	lk.last = last_readlink;
-	lk.out = buf;
-	lk.size = size;
-	return pc_lookup_run(&lk);
+	return pc_query_path(cache, path, how, RP_W_NOFOLLOW, last_readlink, buf, size, 0);
 }
 
 /* Any name of a held node, then up from there. */
-static enum rp_status path_of_node(struct pc_lookup *lk, char *buf, size_t *at)
+static enum rp_status path_of_node(struct pc_query *q, char *buf, size_t *at)
 {
+	struct rp_walk *w = &q->lk->w;
+	struct rp_node *n = q->lk->final;
 	const struct rp_dentry *d;
 
-	if (rp_node_is_dir(lk->final))
-		return rp_walk_path(&lk->w, lk->final, NULL, 0, UINT64_MAX, buf, lk->size - 1, at);
-	d = rp_node_name(lk->final);
-	if (!d || !d->dir || rp_dentry_is_hint(d, lk->w.fresh))
-		return last_err(lk, -ENOENT);
-	if (lk->w.nsteps == lk->w.max_steps)
+	if (rp_node_is_dir(n))
+		return rp_walk_path(w, n, NULL, 0, UINT64_MAX, buf, q->size - 1, at);
+	d = rp_node_name(n);
+	if (!d || !d->dir || rp_dentry_is_hint(d, w->fresh)) {
+		w->err = -ENOENT;
+		return RP_ERR;
+	}
+	if (w->nsteps == w->max_steps)
 		return RP_FULL;
-	lk->w.steps[lk->w.nsteps++] = (struct rp_step){d->id, NULL, d->slot};
-	return rp_walk_path(&lk->w, d->dir, d->name, d->len, d->id, buf, lk->size - 1, at);
+	w->steps[w->nsteps++] = RP_STEP(d->id, NULL, d->slot, RP_DEP_PATH);
+	return rp_walk_path(w, d->dir, d->name, d->len, d->id, buf, q->size - 1, at);
 }
 
-static enum rp_status last_realpath(struct pc_lookup *lk)
+/* The canonical text, where the memo has it. */
+static enum rp_status memo_path(struct pc_query *q)
 {
+	const struct rp_memo *m = q->memo;
+	size_t len = m->bits & RP_M_CANON ? m->len : m->real_len;
+
+	if (!len)
+		return RP_RETRY;
+	if (len >= q->size)
+		return pc_last_err(q, -ERANGE);
+	memcpy(q->out, m->bits & RP_M_CANON ? m->path : m->path + m->len, len);
+	((char *)q->out)[len] = '\0';
+	q->result = (ssize_t)len;
+	return RP_OK;
+}
+
+static enum rp_status last_realpath(struct pc_query *q)
+{
+	const struct pc_lookup *lk = q->lk;
 	enum rp_status st;
-	char *buf = lk->out;
+	char *buf = q->out;
 	size_t at = 0;
 
-	if (lk->c->backend->path && lk->w.node->handle && lk->w.node == lk->final)
+	if (q->memo)
+		return memo_path(q);
+	if (q->c->backend->path && q->node->handle && q->node == lk->final)
 		return RP_NEED_PATH;
-	if (lk->by_node)
-		st = path_of_node(lk, buf, &at);
+	if (q->by_node)
+		st = path_of_node(q, buf, &at);
 	else
-		st = rp_walk_path(&lk->w, lk->w.cur, lk->w.name, lk->w.len, UINT64_MAX, buf,
-		                  lk->size - 1, &at);
+		st = rp_walk_path(&q->lk->w, lk->w.cur, lk->w.name, lk->w.len, UINT64_MAX, buf,
+		                  q->size - 1, &at);
+	if (st == RP_ERR)
+		return pc_last_err(q, lk->w.err);
 	if (st != RP_OK) {
-		lk->result = (ssize_t)at; /* for RP_NEED_NAME: the tail that is there */
+		q->result = (ssize_t)at; /* for RP_NEED_NAME: the tail that is there */
 		return st;
 	}
-	lk->result = (ssize_t)(lk->size - 1 - at);
-	memmove(buf, buf + at, (size_t)lk->result);
-	buf[lk->result] = '\0';
+	q->result = (ssize_t)(q->size - 1 - at);
+	memmove(buf, buf + at, (size_t)q->result);
+	buf[q->result] = '\0';
+	q->real = buf;
 	return RP_OK;
 }
 
 ssize_t pathcache_realpath(struct pathcache *cache, const char *path,
                            const struct pathcache_how *how, char *buf, size_t size)
 {
-	struct pc_lookup lk;
-	int rc = buf && size ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
-
-	if (rc)
-		return rc;
-	lk.last = last_realpath;
-	lk.out = buf;
-	lk.size = size;
-	return pc_lookup_run(&lk);
+	if (!buf || !size)
+		return -EINVAL;
+	return pc_query_path(cache, path, how, 0, last_realpath, buf, size, 0);
 }
 
 ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *entry, char *buf,
                              size_t size)
 {
-	struct pc_lookup lk;
+	struct pc_query q;
 	ssize_t rc;
 
 	if (!cache || !entry || !buf || !size)
 		return -EINVAL;
 	pc_gen_update(cache, pc_node(entry));
-	pc_lookup_init_node(&lk, cache, pc_node(entry));
-	lk.last = last_realpath;
-	lk.out = buf;
-	lk.size = size;
-	lk.flags = PATHCACHE_CACHED;
-	rc = pc_lookup_run(&lk);
+	pc_query_init_node(&q, cache, pc_node(entry));
+	q.last = last_realpath;
+	q.out = buf;
+	q.size = size;
+	q.cached = true;
+	rc = pc_query_run(&q);
 	return rc == -EAGAIN ? -ENOENT : rc;
 }
 
 /* ---- get ----------------------------------------------------------------- */
 
-static enum rp_status last_get(struct pc_lookup *lk)
+static enum rp_status last_get(struct pc_query *q)
 {
-	struct rp_node *n = lk->w.node;
+	struct rp_node *n = q->node;
 
-	if (!rp_node_get_rcu(n, lk->w.mode == RP_MODE_LOCKED))
+	if (!rp_node_get_rcu(n, q->c->mode == RP_MODE_LOCKED))
 		return RP_RETRY;
-	lk->got = n;
-	*(struct rp_node **)lk->out = n;
-	lk->result = 0;
+	q->got = n;
+	*(struct rp_node **)q->out = n;
+	q->result = 0;
 	return RP_OK;
+}
+
+static uint64_t how_flags(const struct pathcache_how *how)
+{
+	return how->size >= offsetof(struct pathcache_how, flags) + sizeof(how->flags) ? how->flags
+	                                                                               : 0;
 }
 
 int pathcache_get(struct pathcache *cache, const char *path, const struct pathcache_how *how,
                   struct pathcache_entry **out)
 {
-	struct pc_lookup lk;
 	struct rp_node *n;
-	int rc = out ? pc_lookup_init(&lk, cache, path, how) : -EINVAL;
+	int rc = out ? (int)pc_query_path(cache, path, how, 0, last_get, &n, 0, 0) : -EINVAL;
 
 	if (rc)
 		return rc;
-	lk.last = last_get;
-	lk.out = &n;
-	rc = (int)pc_lookup_run(&lk);
-	if (rc)
-		return rc;
-	if (cache->dirfds.max && !(lk.flags & PATHCACHE_CACHED))
+	if (cache->dirfds.max && !(how && how_flags(how) & PATHCACHE_CACHED))
 		pc_dirfd_keep(cache, n);
 	*out = pc_entry(n);
 	return 0;
@@ -253,15 +205,8 @@ int pathcache_get(struct pathcache *cache, const char *path, const struct pathca
 
 int pc_lookup_dir(struct pathcache *c, const char *path, struct rp_node **out)
 {
-	struct pc_lookup lk;
-	int rc = pc_lookup_init(&lk, c, path, NULL);
-
-	if (rc)
-		return rc;
-	lk.w.flags = RP_W_DIRECTORY | RP_W_TRUSTED;
-	lk.last = last_get;
-	lk.out = out;
-	return (int)pc_lookup_run(&lk);
+	return (int)pc_query_path(c, path, NULL, RP_W_DIRECTORY | RP_W_TRUSTED, last_get, out, 0,
+	                          0);
 }
 
 /* ---- open ---------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "learn.h"
 #include "store.h"
 
 /* ---- retiring ----------------------------------------------------------- */
@@ -129,6 +130,7 @@ static void retired_free(struct pathcache *c, struct pc_retired *r)
 	for (int i = 0; i < 2; i++)
 		if (r->buckets[i])
 			pc_free(c->mem, r->buckets[i], rp_buckets_size(r->buckets[i]->mask + 1));
+	pc_learn_free(c, r);
 	atomic_fetch_sub_explicit(&c->deferred, r->bytes, memory_order_relaxed);
 }
 
@@ -183,5 +185,6 @@ void pc_store_fini(struct pathcache *c)
 		pc_kill(c, d);
 	pthread_mutex_unlock(&c->lock);
 	pc_node_put(c, c->tree.root);
+	pc_learn_clear(c);
 	pc_reclaim(c);
 }

@@ -34,6 +34,8 @@ enum pc_counter {
 	PC_ASKED_ACCESS,
 	PC_INVALIDATIONS,
 	PC_GRACE_PERIODS,
+	PC_MEMO_HITS,
+	PC_MEMO_STAMPS,
 	PC_COUNTERS
 };
 
@@ -44,6 +46,9 @@ struct pc_counts {
 	struct pc_counts *next_cache;     /* registry lock */
 	struct pc_counts *next_thread;    /* owning thread */
 	_Atomic(uint64_t) n[PC_COUNTERS]; /* atomic, one writer */
+	_Atomic(uint64_t) checks_epoch;   /* atomic, one writer; see pc_learn_checked() */
+	_Atomic(uint32_t) checks;         /* atomic, one writer */
+	_Atomic(uint32_t) tokens;         /* atomic, one writer; see pc_learn_missed() */
 };
 
 struct pc_thread {
@@ -83,12 +88,17 @@ static inline struct pc_counts *pc_counts(struct pc_tally *t)
 	return pc_thread_counts_slow(t);
 }
 
-static inline void pc_count_in(struct pc_counts *counts, enum pc_counter i)
+static inline void pc_count_add(struct pc_counts *counts, enum pc_counter i, uint64_t more)
 {
 	/* One writer, so no atomic addition: a load and a store. */
 	uint64_t n = atomic_load_explicit(&counts->n[i], memory_order_relaxed);
 
-	atomic_store_explicit(&counts->n[i], n + 1, memory_order_relaxed);
+	atomic_store_explicit(&counts->n[i], n + more, memory_order_relaxed);
+}
+
+static inline void pc_count_in(struct pc_counts *counts, enum pc_counter i)
+{
+	pc_count_add(counts, i, 1);
 }
 
 #if PC_FLAVOUR_QSBR

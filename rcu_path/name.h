@@ -24,7 +24,10 @@
 
 /* XXH3 takes at least 136 bytes of secret; this is its default size. */
 struct rp_secret {
-	uint8_t bytes[192];
+	union {
+		uint8_t bytes[192];
+		uint64_t words[24];
+	};
 };
 
 static inline uint64_t rp_load64(const char *p)

@@ -25,6 +25,8 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 	w->must_dir = false;
 	w->in_text = false;
 	w->perm_ok = false;
+	w->below = false;
+	w->judged = 0;
 	w->inject = NULL;
 	w->trusted.dir = NULL;
 }
@@ -72,14 +74,8 @@ void rp_walk_set_rest(struct rp_walk *w, const char *rest, size_t len)
 
 /* ---- steps ------------------------------------------------------------- */
 
-ALWAYS_INLINE void step_add(struct rp_walk *w, uint32_t slot, uint64_t id)
-{
-	struct rp_step *s = &w->steps[w->nsteps++];
-
-	s->slot = slot;
-	s->id = id;
-	s->node = NULL;
-}
+#define step_add(w, slot, id, kind) \
+	((void)((w)->steps[(w)->nsteps++] = RP_STEP(id, NULL, slot, kind)))
 
 /* Count the node of the step just added. Return: false when it is dead. */
 ALWAYS_INLINE bool step_get(struct rp_walk *w, struct rp_node *node, enum rp_mode mode)
@@ -111,6 +107,21 @@ ALWAYS_INLINE void raise_gen(struct rp_walk *w, const struct rp_node *dir)
 		w->gen = gen;
 }
 
+/* rp_tree_anchored(), and what that relies on. */
+ALWAYS_INLINE bool anchored(struct rp_walk *w, const struct rp_dentry *d)
+{
+	const struct rp_dentry *up;
+
+	if (d->flags & RP_D_LOOSE)
+		return false;
+	if (d->dir == w->tree->root)
+		return true;
+	up = rp_node_name(d->dir);
+	if (up)
+		step_add(w, up->slot, up->id, RP_DEP_ANCHOR);
+	return up;
+}
+
 /*
  * A binding that is not anchored may have missed a change that was announced
  * by a name the table does not have; a private one, any.
@@ -118,7 +129,7 @@ ALWAYS_INLINE void raise_gen(struct rp_walk *w, const struct rp_node *dir)
 ALWAYS_INLINE bool start_fresh(struct rp_walk *w, const struct rp_node *dir,
                                const struct rp_dentry *d)
 {
-	if (dir == w->tree->root || rp_tree_anchored(w->tree, d))
+	if (dir == w->tree->root || anchored(w, d))
 		return true;
 	if (d->slot == RP_SLOT_NONE)
 		return d->id > w->fresh;
@@ -131,7 +142,7 @@ static enum rp_status enter_trusted(struct rp_walk *w, enum rp_mode mode)
 {
 	w->gen = atomic_load_explicit(&w->tree->stamp, memory_order_relaxed);
 	w->cur_flags = RP_D_DIR | (w->trusted.flags & RP_N_KERNEL ? RP_D_KERNEL : 0);
-	step_add(w, RP_SLOT_NONE, 0);
+	step_add(w, RP_SLOT_NONE, 0, RP_DEP_START);
 	if (counts_all(mode) && !step_get(w, w->trusted.dir, mode))
 		return RP_RETRY;
 	w->entered = true;
@@ -150,6 +161,7 @@ ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum 
 		return fail(w, -ENOTDIR);
 	if (dir == w->trusted.dir)
 		return enter_trusted(w, mode);
+	w->below |= dir != w->tree->root;
 	d = rp_node_name(dir);
 	if (!d)
 		return RP_STALE_START;
@@ -162,7 +174,7 @@ ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum 
 	if (d->id < w->gen || !start_fresh(w, dir, d))
 		return RP_STALE_START;
 	w->cur_flags = d->flags;
-	step_add(w, d->slot, d->id);
+	step_add(w, d->slot, d->id, RP_DEP_START);
 	if (counts_all(mode) && !step_get(w, dir, mode))
 		return RP_RETRY;
 	w->entered = true;
@@ -185,10 +197,13 @@ ALWAYS_INLINE enum rp_status may_search(struct rp_walk *w)
 	nf = trusted ? w->trusted.flags : rp_node_flags(w->cur);
 	if (nf & RP_N_ASK)
 		return RP_NEED_PERM;
-	if (w->cred->caps & (RP_CAP_DAC_OVERRIDE | RP_CAP_DAC_READ_SEARCH))
+	if (w->cred->caps & (RP_CAP_DAC_OVERRIDE | RP_CAP_DAC_READ_SEARCH)) {
+		w->judged |= RP_J_CAPS;
 		return RP_OK;
+	}
 	if (nf & RP_N_ACL)
 		return RP_NEED_PERM;
+	w->judged |= RP_J_CRED;
 	perm = trusted ? w->trusted.perm : rp_node_perm(w->cur);
 	return rp_perm_allows(&perm, w->cred, X_OK) ? RP_OK : fail(w, -EACCES);
 }
@@ -212,7 +227,7 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 	self = rp_node_name(child);
 	if (!self || !self->dir || rp_dentry_is_hint(self, w->fresh) || self->id < w->gen)
 		return RP_NEED_PARENT;
-	step_add(w, self->slot, self->id);
+	step_add(w, self->slot, self->id, RP_DEP_UP);
 	if ((w->flags & RP_W_NO_XDEV) && (self->flags & RP_D_XDEV))
 		return fail(w, -EXDEV);
 	up = rp_node_name(self->dir);
@@ -227,7 +242,7 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 	w->perm_ok = false;
 	if (up->flags & RP_D_GEN)
 		raise_gen(w, self->dir);
-	step_add(w, up->slot, up->id);
+	step_add(w, up->slot, up->id, RP_DEP_PARENT);
 	if (counts_all(mode) && !step_get(w, self->dir, mode))
 		return RP_RETRY;
 	return RP_OK;
@@ -247,6 +262,7 @@ static enum rp_status may_follow(struct rp_walk *w, struct rp_node *link)
 
 	if ((dir.mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH))
 		return RP_OK;
+	w->judged |= RP_J_CRED;
 	if (!rp_node_attr_valid(link, w->gen)) {
 		w->node = link;
 		return RP_NEED_ATTR;
@@ -319,7 +335,7 @@ ALWAYS_INLINE enum rp_status finish(struct rp_walk *w, struct rp_node *node, uin
 	w->name = w->p;
 	w->len = len;
 	if (mode == RP_MODE_LOCKREF) {
-		step_add(w, RP_SLOT_NONE, 0);
+		step_add(w, RP_SLOT_NONE, 0, 0);
 		if (!step_get(w, node, mode))
 			return RP_RETRY;
 	}
@@ -335,7 +351,7 @@ ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t l
 	if (w->inject) {
 		*node = w->inject;
 		*dflags = rp_dentry_flags_of(w->inject, w->cur);
-		step_add(w, w->inject_slot, w->inject_id);
+		step_add(w, w->inject_slot, w->inject_id, 0);
 		w->inject = NULL;
 	} else {
 		d = find(w, name, len);
@@ -343,7 +359,11 @@ ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t l
 			w->len = len;
 			return RP_MISS;
 		}
-		step_add(w, d->slot, d->id);
+		step_add(w, d->slot, d->id,
+		         !d->node               ? RP_DEP_NEGATIVE
+		         : d->flags & RP_D_DIR  ? RP_DEP_DIR
+		         : d->flags & RP_D_LINK ? RP_DEP_LINK
+		                                : RP_DEP_LEAF);
 		if (!d->node)
 			return fail(w, -ENOENT);
 		*node = d->node;
@@ -439,7 +459,7 @@ ALWAYS_INLINE void stride(struct rp_walk *w)
 		d = rp_tree_find_in(tree, b, cur, p, len);
 		if (!d || d->id < w->gen || (d->flags & mask) != (RP_D_DIR | RP_D_SEARCH_ALL))
 			break;
-		*step++ = (struct rp_step){d->id, NULL, d->slot};
+		*step++ = RP_STEP(d->id, NULL, d->slot, RP_DEP_DIR);
 		cur = d->node;
 		p += len + 1;
 	}
@@ -476,8 +496,8 @@ ALWAYS_INLINE enum rp_status run(struct rp_walk *w, enum rp_mode mode)
 		}
 		if (!counts_all(mode))
 			stride(w);
-		/* A component adds at most four steps. */
-		if (w->max_steps - w->nsteps < 4)
+		/* A component adds at most five steps. */
+		if (w->max_steps - w->nsteps < 5)
 			return RP_FULL;
 		st = component(w, &done, mode);
 		if (st != RP_OK)
@@ -535,30 +555,32 @@ static bool path_prepend(char *buf, size_t *at, const char *name, size_t len)
 enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *name, size_t len,
                             uint64_t id, char *buf, size_t size, size_t *at)
 {
+	struct rp_node *const bottom = dir;
 	size_t tail;
 
 	*at = size;
 	if (len && !path_prepend(buf, at, name, len))
 		return fail(w, -ERANGE);
-	w->node = dir;
 	tail = *at;
 	while (dir != w->tree->root) {
 		const struct rp_dentry *d = rp_node_name(dir);
 
 		/* Where nothing says so any more, the one at the bottom is asked for: it is held. */
 		if (rp_dirnode_gen(dir) > id || !d || !d->dir || rp_dentry_is_hint(d, w->fresh)) {
+			w->node = bottom;
 			*at = tail;
 			return RP_NEED_NAME;
 		}
 		if (w->nsteps == w->max_steps)
 			return RP_FULL;
-		step_add(w, d->slot, d->id);
+		step_add(w, d->slot, d->id, RP_DEP_PATH);
 		if (!path_prepend(buf, at, d->name, d->len))
 			return fail(w, -ERANGE);
 		id = d->id < id ? d->id : id;
 		dir = d->dir;
 	}
 	if (rp_dirnode_gen(dir) > id) {
+		w->node = bottom;
 		*at = tail;
 		return RP_NEED_NAME;
 	}

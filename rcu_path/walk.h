@@ -61,13 +61,39 @@ struct rp_step {
 	uint64_t id;
 	struct rp_node *node; /* counted modes: a reference was taken; else NULL */
 	uint32_t slot;        /* RP_SLOT_NONE: nothing to check */
+#if PC_TESTING
+	uint32_t kind; /* RP_DEP_* */
+#endif
 };
+
+#if PC_TESTING
+/* Why a walk relies on a binding; for negative controls. */
+#define RP_DEP_START 0x001u    /* of the start or the root */
+#define RP_DEP_ANCHOR 0x002u   /* the name of a start's parent */
+#define RP_DEP_DIR 0x004u      /* a directory on the way */
+#define RP_DEP_LINK 0x008u     /* a symlink followed */
+#define RP_DEP_LEAF 0x010u     /* the last component */
+#define RP_DEP_NEGATIVE 0x020u /* an absent name */
+#define RP_DEP_UP 0x040u       /* a child's own name, at ".." */
+#define RP_DEP_PARENT 0x080u   /* its parent's, likewise */
+#define RP_DEP_SUBTREE 0x100u  /* no binding: the subtree stamp */
+#define RP_DEP_PERM 0x200u     /* no binding: who may search */
+#define RP_DEP_PATH 0x400u     /* upwards, for the canonical text */
+#define RP_STEP(id_, node_, slot_, kind_) \
+	((struct rp_step){.id = (id_), .node = (node_), .slot = (slot_), .kind = (kind_)})
+#else
+#define RP_STEP(id_, node_, slot_, kind_) \
+	((struct rp_step){.id = (id_), .node = (node_), .slot = (slot_)})
+#endif
 
 /* The rest of the path behind a link that is being followed. */
 struct rp_frame {
 	const char *p;
 	const char *end;
 };
+
+#define RP_J_CRED 0x1u /* by mode bits and owner, to cred */
+#define RP_J_CAPS 0x2u /* by capability */
 
 /* Steps a walk has without asking for more; covers 98 % of recorded paths twice over. */
 #define RP_STEPS_MIN 48u
@@ -100,6 +126,8 @@ struct rp_walk {
 	bool must_dir;     /* a trailing slash was met */
 	bool in_text;      /* p points into a link's text */
 	bool perm_ok;      /* the backend allowed to search cur */
+	bool below;        /* it stood at a directory not reached from the tree's root */
+	uint8_t judged;    /* RP_J_*; how search was allowed where not everybody may */
 	/* What it found. */
 	struct rp_node *node;
 	const char *name; /* RP_OK: node is this name in cur; RP_MISS: of the name at p */

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "learn.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "reclaim.h"
+
+#define LEARN_TOKENS 64u  /* a thread may save */
+#define LEARN_SETS_MIN 8u /* of the first table; it doubles as it fills */
+#define LEARN_WAYS_MIN 64u
+#define LEARN_SIZE 512u /* bytes that should be there before one is tried */
+
+/* A list through rp_memo.id: no id has the highest bit, so readers see a dead memo. */
+#define RETIRED (UINT64_C(1) << 63)
+
+/* ---- memory ------------------------------------------------------------- */
+
+static uint64_t learn_bytes(const struct pathcache *c)
+{
+	return atomic_load_explicit(&c->learn.bytes, memory_order_relaxed);
+}
+
+/* May size more bytes be taken? */
+static bool within_share(const struct pathcache *c, size_t size)
+{
+	return learn_bytes(c) + size <= c->learn.share && pc_mem_bytes(c->mem) + size <= c->budget;
+}
+
+static void *learn_alloc(struct pathcache *c, size_t size)
+{
+	size_t cost = pc_mem_cost(c->mem, size);
+	void *p = within_share(c, cost) ? pc_alloc(c->mem, size) : NULL;
+
+	if (p)
+		atomic_fetch_add_explicit(&c->learn.bytes, cost, memory_order_relaxed);
+	return p;
+}
+
+static void learn_free(struct pathcache *c, void *p, size_t size)
+{
+	if (!p)
+		return;
+	atomic_fetch_sub_explicit(&c->learn.bytes, pc_mem_cost(c->mem, size), memory_order_relaxed);
+	pc_free(c->mem, p, size);
+}
+
+static size_t array_size(const struct rp_memo_array *a)
+{
+	return rp_memo_array_size(rp_memo_sets(a), a->lines);
+}
+
+static size_t heads_size(uint32_t n)
+{
+	return n * sizeof(struct rp_way *);
+}
+
+static size_t memo_size(const struct rp_memo *m)
+{
+	return rp_memo_size(m->len, m->real_len);
+}
+
+void pc_learn_init(struct pathcache *c, const struct pathcache_options *o)
+{
+	struct pc_learn *l = &c->learn;
+	uint32_t lines = o->memo_ways / RP_MEMO_LINE;
+	struct rp_memo_array *array = NULL;
+	struct rp_way **heads = NULL;
+
+	pthread_mutex_init(&l->lock, NULL);
+	if (o->mode != PATHCACHE_MODE_RCU)
+		return;
+	l->share = o->budget / 100 * o->memo_share;
+	array = learn_alloc(c, rp_memo_array_size(LEARN_SETS_MIN, lines));
+	heads = array ? learn_alloc(c, heads_size(LEARN_WAYS_MIN)) : NULL;
+	if (!heads) {
+		/* A share too small for anything is none. */
+		learn_free(c, array, rp_memo_array_size(LEARN_SETS_MIN, lines));
+		l->share = 0;
+		return;
+	}
+	rp_memos_init(&l->memos, array, LEARN_SETS_MIN, lines, heads, LEARN_WAYS_MIN);
+}
+
+void pc_learn_fini(struct pathcache *c)
+{
+	struct pc_learn *l = &c->learn;
+
+	if (pc_learns(c)) {
+		struct rp_memo_array *cur = rp_memos_array(&l->memos);
+
+		learn_free(c, cur, array_size(cur));
+		if (l->memos.next)
+			learn_free(c, l->memos.next, array_size(l->memos.next));
+		learn_free(c, l->memos.ways, heads_size(l->memos.ways_mask + 1));
+	}
+	pthread_mutex_destroy(&l->lock);
+}
+
+/* ---- retiring; context: memo lock ---------------------------------------- */
+
+static void retire_bytes(struct pathcache *c, size_t size)
+{
+	pc_retire_bytes(c, size);
+	c->learn.retired += pc_mem_cost(c->mem, size);
+}
+
+static void retire_memo(struct pathcache *c, struct rp_memo *m)
+{
+	struct rp_way *way = m->way;
+
+	pthread_mutex_lock(&c->lock);
+	if (--way->refs == 0) {
+		rp_way_remove(&c->learn.memos, way);
+		way->next = c->retired.ways;
+		c->retired.ways = way;
+		retire_bytes(c, rp_way_size(way->n));
+	}
+	atomic_store_explicit(&m->id, (uintptr_t)c->retired.memos | RETIRED, memory_order_relaxed);
+	c->retired.memos = m;
+	retire_bytes(c, memo_size(m));
+	pthread_mutex_unlock(&c->lock);
+}
+
+void pc_learn_free(struct pathcache *c, struct pc_retired *r)
+{
+	uint64_t bytes = 0;
+
+	while (r->memos) {
+		struct rp_memo *m = r->memos;
+
+		r->memos = (struct rp_memo *)(uintptr_t)(atomic_load_explicit(
+								 &m->id, memory_order_relaxed) &
+		                                         ~RETIRED);
+		bytes += pc_mem_cost(c->mem, memo_size(m));
+		learn_free(c, m, memo_size(m));
+	}
+	while (r->ways) {
+		struct rp_way *way = r->ways;
+
+		r->ways = way->next;
+		bytes += pc_mem_cost(c->mem, rp_way_size(way->n));
+		learn_free(c, way, rp_way_size(way->n));
+	}
+	while (r->memo_arrays) {
+		struct rp_memo_array *a = r->memo_arrays;
+
+		r->memo_arrays = a->next;
+		bytes += pc_mem_cost(c->mem, array_size(a));
+		learn_free(c, a, array_size(a));
+	}
+	if (!bytes)
+		return;
+	pthread_mutex_lock(&c->learn.lock);
+	c->learn.retired -= bytes;
+	pthread_mutex_unlock(&c->learn.lock);
+}
+
+void pc_learn_clear(struct pathcache *c)
+{
+	struct rp_memo *m;
+
+	if (!pc_learns(c))
+		return;
+	pthread_mutex_lock(&c->learn.lock);
+	while ((m = rp_memos_evict(&c->learn.memos, &c->tree)) != NULL)
+		retire_memo(c, m);
+	pthread_mutex_unlock(&c->learn.lock);
+}
+
+/* ---- what is worth it ---------------------------------------------------- */
+
+/* Is path as realpath(3) would give it, if no link was followed? */
+static bool is_clean(const char *path, size_t len)
+{
+	if (path[0] != '/' || path[len - 1] == '/')
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		size_t n;
+
+		if (path[i] != '/')
+			continue;
+		n = rp_component_len(path + i + 1, path + len, path);
+		if (n == 0 || (path[i + 1] == '.' && (n == 1 || (n == 2 && path[i + 2] == '.'))))
+			return false;
+		i += n;
+	}
+	return true;
+}
+
+static bool is_worth(const struct pc_lookup *lk, enum rp_status st)
+{
+	const struct rp_walk *w = &lk->w;
+
+	if (w->nsteps < 2 || w->nsteps > RP_MEMO_DEPS_MAX || w->loose != UINT64_MAX)
+		return false;
+	/* Somebody else's permission is not the process's. */
+	if (w->judged & RP_J_CRED && w->cred != &lk->c->self)
+		return false;
+	/* What a start or a root that is private led to cannot be checked later. */
+	for (uint32_t i = 0; i < w->nsteps; i++)
+		if (w->steps[i].slot == RP_SLOT_NONE)
+			return false;
+	if (st == RP_ERR && !lk->ended)
+		return w->err == -ENOENT || w->err == -ENOTDIR || w->err == -ELOOP;
+	return !(rp_node_flags(lk->q->node) & RP_N_NO_ATTR);
+}
+
+/* ---- remembering ---------------------------------------------------------- */
+
+/* A way on the stack, to look for its equal by. */
+union way_room {
+	struct rp_way way;
+	char bytes[sizeof(struct rp_way) + RP_MEMO_DEPS_MAX * 12];
+};
+
+/* Is this step, or what this bit stands for, left out? A negative control. */
+#if PC_TESTING
+#define IS_OMITTED(kind) (atomic_load_explicit(&rp_memo_test_omit, memory_order_relaxed) & (kind))
+#define STEP_OMITTED(step) IS_OMITTED((step)->kind)
+#else
+#define IS_OMITTED(kind) false
+#define STEP_OMITTED(step) false
+#endif
+
+/* All steps of the walk but the one numbered last. */
+static void way_draw(const struct rp_walk *w, uint32_t last, const struct rp_node *start,
+                     struct rp_way *way)
+{
+	uint32_t slot[RP_MEMO_DEPS_MAX];
+
+	way->n = 0;
+	way->start = start;
+	way->gen = w->gen;
+	way->subtree = w->below && !IS_OMITTED(RP_DEP_SUBTREE) ? w->subtree + 1 : 0;
+	for (uint32_t i = 0; i < w->nsteps; i++) {
+		if (i == last || STEP_OMITTED(&w->steps[i]))
+			continue;
+		way->id[way->n] = w->steps[i].id;
+		slot[way->n++] = w->steps[i].slot;
+	}
+	memcpy(rp_way_slots(way), slot, way->n * sizeof(*slot));
+}
+
+static struct rp_way *way_get(struct pathcache *c, const struct rp_way *want, uint64_t epoch)
+{
+	struct rp_memos *t = &c->learn.memos;
+	struct rp_way *way = rp_way_find(t, want);
+	uint32_t n = t->ways_mask + 1;
+	struct rp_way **heads;
+
+	if (way)
+		return way;
+	if (t->nways > n && (heads = learn_alloc(c, heads_size(n * 2))) != NULL)
+		learn_free(c, rp_ways_grow(t, heads, n * 2), heads_size(n));
+	way = learn_alloc(c, rp_way_size(want->n));
+	if (!way)
+		return NULL;
+	memcpy(way, want, rp_way_size(want->n));
+	way->refs = 0;
+	atomic_init(&way->epoch, epoch);
+	rp_way_insert(t, way);
+	return way;
+}
+
+static void way_drop_unused(struct pathcache *c, struct rp_way *way)
+{
+	if (way->refs)
+		return;
+	rp_way_remove(&c->learn.memos, way);
+	learn_free(c, way, rp_way_size(way->n));
+}
+
+static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk,
+                                 const struct rp_memo_key *k, uint32_t last, bool err)
+{
+	const struct rp_walk *w = &lk->w;
+	const struct pc_query *q = lk->q;
+	size_t real_len = q->real && q->result <= (ssize_t)RP_MEMO_PATH_MAX ? (size_t)q->result : 0;
+	bool canon = !err && !k->start && !w->links && w->root == w->tree->root &&
+	             is_clean(k->path, k->len);
+	struct rp_memo *m;
+
+	if (canon)
+		real_len = 0;
+	m = learn_alloc(c, rp_memo_size(k->len, real_len));
+	if (!m || (uintptr_t)m >> 48) {
+		/* No room beside it for the tag. */
+		learn_free(c, m, rp_memo_size(k->len, real_len));
+		return NULL;
+	}
+	atomic_init(&m->epoch, w->epoch);
+	atomic_init(&m->id, w->steps[last].id);
+	m->slot = w->steps[last].slot;
+	if (IS_OMITTED(err ? RP_DEP_NEGATIVE : RP_DEP_LEAF)) {
+		const struct rp_dentry *root = rp_node_name(w->tree->root);
+
+		atomic_init(&m->id, root->id);
+		m->slot = root->slot;
+	}
+	m->node = err ? NULL : q->node;
+	m->flags = k->flags;
+	m->len = (uint16_t)k->len;
+	m->err = (int16_t)(err ? w->err : 0);
+	m->real_len = (uint16_t)real_len;
+	m->bits = (uint8_t)((err        ? RP_M_ERR
+	                     : q->named ? RP_M_NAMED
+	                                : 0) |
+	                    (canon ? RP_M_CANON : 0) | (real_len ? RP_M_REAL : 0) |
+	                    (w->gen ? RP_M_GEN : 0) | (w->judged & RP_J_CRED ? RP_M_CRED : 0) |
+	                    (w->judged & RP_J_CAPS ? RP_M_CAPS : 0));
+	memcpy(m->path, k->path, k->len);
+	if (real_len)
+		memcpy(m->path + k->len, q->real, real_len);
+	return m;
+}
+
+/* Room for more in the table. */
+static void feed(struct pathcache *c)
+{
+	struct rp_memos *t = &c->learn.memos;
+	uint32_t sets = rp_memos_want(t);
+	struct rp_memo_array *a;
+
+	if (sets) {
+		a = learn_alloc(c, rp_memo_array_size(sets, rp_memos_array(t)->lines));
+		if (a)
+			rp_memos_grow(t, a);
+	}
+	a = rp_memos_migrate(t, &c->tree);
+	if (!a)
+		return;
+	pthread_mutex_lock(&c->lock);
+	a->next = c->retired.memo_arrays;
+	c->retired.memo_arrays = a;
+	retire_bytes(c, array_size(a));
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void learn_locked(struct pathcache *c, const struct pc_lookup *lk,
+                         const struct rp_memo_key *k, const struct rp_way *want, uint32_t last,
+                         bool err, bool force)
+{
+	struct pc_learn *l = &c->learn;
+	struct rp_memo *m, *out = NULL;
+	struct rp_way *way = way_get(c, want, lk->w.epoch);
+
+	if (!way)
+		return;
+	m = memo_make(c, lk, k, last, err);
+	if (m) {
+		m->way = way;
+		way->refs++;
+		if (!rp_memos_put(&l->memos, &c->tree, m, k, force, &out)) {
+			way->refs--;
+			learn_free(c, m, memo_size(m));
+			m = NULL;
+		}
+	}
+	way_drop_unused(c, way);
+	if (out)
+		retire_memo(c, out);
+	feed(c);
+}
+
+/* Make room for later: memory comes back a grace period after one was taken out. */
+static void make_room(struct pathcache *c)
+{
+	struct pc_learn *l = &c->learn;
+	struct rp_memo *m = l->retired > l->share / 8 ? NULL : rp_memos_evict(&l->memos, &c->tree);
+
+	if (m)
+		retire_memo(c, m);
+}
+
+/*
+ * May one more be tried? Where that takes what another has, only for a token,
+ * and tokens come with misses: where nothing changes hits store nothing.
+ */
+static bool is_admitted(struct pathcache *c, const struct rp_memo_key *k, bool *force)
+{
+	struct pc_counts *n = pc_counts(c->tally);
+	uint32_t tokens = atomic_load_explicit(&n->tokens, memory_order_relaxed);
+	bool room;
+
+	pc_read_begin();
+	room = rp_memos_room(&c->learn.memos, k) && within_share(c, LEARN_SIZE);
+	pc_read_end();
+	*force = !room && tokens;
+	if (*force)
+		atomic_store_explicit(&n->tokens, tokens - 1, memory_order_relaxed);
+	return room || *force;
+}
+
+void pc_learn_missed(struct pathcache *c)
+{
+	struct pc_counts *n = pc_counts(c->tally);
+	uint32_t tokens = atomic_load_explicit(&n->tokens, memory_order_relaxed);
+
+	if (tokens < LEARN_TOKENS)
+		atomic_store_explicit(&n->tokens, tokens + 1, memory_order_relaxed);
+}
+
+void pc_learn(struct pc_lookup *lk, enum rp_status st)
+{
+	struct pathcache *c = lk->c;
+	bool err = st == RP_ERR && !lk->ended;
+	uint32_t last = (err ? lk->w.nsteps : lk->walk_steps) - 1;
+	union way_room room;
+	struct rp_memo_key k;
+	bool force;
+
+	if (!is_worth(lk, st))
+		return;
+	k = pc_query_key(lk->q);
+	if (!is_admitted(c, &k, &force))
+		return;
+	way_draw(&lk->w, last, k.start, &room.way);
+	if (pthread_mutex_trylock(&c->learn.lock))
+		return;
+	if (within_share(c, LEARN_SIZE))
+		learn_locked(c, lk, &k, &room.way, last, err, force);
+	else
+		make_room(c);
+	pthread_mutex_unlock(&c->learn.lock);
+}
+
+void pc_learn_checked(struct pathcache *c, struct rp_memo *m, uint64_t epoch)
+{
+	struct pc_counts *n = pc_counts(c->tally);
+	uint32_t checks = atomic_load_explicit(&n->checks, memory_order_relaxed) + 1;
+
+	if (atomic_load_explicit(&n->checks_epoch, memory_order_relaxed) != epoch) {
+		atomic_store_explicit(&n->checks_epoch, epoch, memory_order_relaxed);
+		checks = 0;
+	}
+	atomic_store_explicit(&n->checks, checks, memory_order_relaxed);
+	if (checks >= PC_STAMP_MEMO) {
+		rp_memo_stamp(m, epoch);
+		pc_count_in(n, PC_MEMO_STAMPS);
+	}
+	if (checks >= PC_STAMP_WAY &&
+	    atomic_load_explicit(&m->way->epoch, memory_order_relaxed) != epoch) {
+		rp_way_stamp(m->way, epoch);
+		pc_count_in(n, PC_MEMO_STAMPS);
+	}
+}
