@@ -3,9 +3,14 @@
  * Random trees, random changes, each announced in a random lawful way, random
  * questions: every answer of every cache equals the kernel's, cold and hot.
  *
- * The caches differ in root ("/" or the tree), mode and budget. Reproduce a
- * difference with the seed it prints; PATHCACHE_ROUNDS sets the number of
- * rounds.
+ * The caches differ in root ("/" or the tree), mode, budget and memos: none, a
+ * table too small, one large enough. Each cache has a bag of questions that are
+ * asked again and again over the rounds, three times at each visit, so that
+ * memos are learned, used, overtaken by changes and learned again. Batches are
+ * compared with single answers.
+ *
+ * Reproduce a difference with the seed it prints; PATHCACHE_ROUNDS sets the
+ * number of rounds.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,12 +28,15 @@
 #include "run.h"
 #include "tree.h"
 
-#define VIEWS 10
+#define VIEWS 14
 #define MAX_NODES 160
 #define MAX_DEPTH 7
 #define REL_MAX 1400
 #define HELD 3
 #define HISTORY 12
+#define BAG 48
+#define VISITS 5 /* of the bag, in each view and round */
+#define BATCH 20
 #define MAX_DIFFERENCES 5
 
 struct item {
@@ -43,17 +51,30 @@ struct held {
 	char path[PATH_MAX];
 };
 
+/* A question that is asked again and again; path[0] is 0: none yet. */
+struct remembered {
+	struct ts_query query; /* without what it points to */
+	struct ts_cred cred;
+	bool foreign;
+	int held; /* index of the start, or -1 */
+	char path[2 * PATH_MAX];
+};
+
+enum memos { MEMOS_NONE, MEMOS_ANY, MEMOS_FEW, MEMOS_USUAL };
+
 struct fuzz {
 	struct ts_tree tree;
 	struct ts_view views[VIEWS];
+	enum memos memos[VIEWS];
 	unsigned nviews;
 	struct held held[VIEWS][HELD];
+	struct remembered bag[VIEWS][BAG];
 	struct item items[MAX_NODES];
 	unsigned nitems;
 	struct ts_rng rng;
 	char history[HISTORY][3 * REL_MAX];
 	unsigned changes, round;
-	uint64_t compared, differences, stale_starts, errors_seen, outside;
+	uint64_t compared, differences, stale_starts, errors_seen, outside, batched;
 	bool foreign;
 	bool alone; /* nobody else changes what is above the tree */
 };
@@ -61,8 +82,8 @@ struct fuzz {
 static char long_name[256], longer_name[257];
 
 static const char *const names[] = {
-	"a",   "b",   "c",        "d",    "e", "link",    "f.txt",
-	"..a", "...", "\xff\xfe", "a\\b", " ", long_name, "x",
+	"a",   "b",   "c-directory", "d",    "e", "link-to-it", "file-name.txt",
+	"..a", "...", "\xff\xfe",    "a\\b", " ", long_name,    "x",
 };
 #define NNAMES ((unsigned)(sizeof(names) / sizeof(names[0])))
 
@@ -176,12 +197,20 @@ static void announce_by_name(struct fuzz *fz, const struct ts_view *view, const 
 	pathcache_put(view->cache, entry);
 }
 
-static void announce_subtree(struct fuzz *fz, const struct ts_view *view)
+/* By any directory that rel is in. */
+static void announce_subtree(struct fuzz *fz, const struct ts_view *view, const char *rel)
 {
-	char path[2 * PATH_MAX];
+	char path[2 * PATH_MAX], dir[REL_MAX];
 	struct pathcache_entry *entry;
+	char *slash;
 
-	to_view_path(fz, view, "", path, sizeof(path));
+	snprintf(dir, sizeof(dir), "%s", rel);
+	while ((slash = strrchr(dir, '/'))) {
+		*slash = '\0';
+		if (ts_below(&fz->rng, 2))
+			break;
+	}
+	to_view_path(fz, view, slash ? dir : "", path, sizeof(path));
 	entry = hold(view, path, 0);
 	REQUIRE(entry);
 	CHECK_EQ(pathcache_invalidate_subtree(view->cache, entry), 0);
@@ -201,7 +230,7 @@ static void announce_name(struct fuzz *fz, const char *rel)
 		if (way == 0)
 			CHECK_EQ(pathcache_invalidate_all(view->cache), 0);
 		else if (way == 1)
-			announce_subtree(fz, view);
+			announce_subtree(fz, view, rel);
 		else if (way < 11)
 			announce_by_name(fz, view, rel);
 		else
@@ -653,12 +682,12 @@ static bool leaves_tree(struct fuzz *fz, const struct ts_view *view, const struc
 }
 
 static void compare(struct fuzz *fz, const struct ts_view *view, const struct ts_query *query,
-                    const struct held *held)
+                    const struct held *held, int times)
 {
 	static struct ts_answer cache, kernel;
 
 	ts_ask_kernel(view, query, &kernel);
-	for (int hot = 0; hot < 2; hot++) {
+	for (int hot = 0; hot < times; hot++) {
 		const char *what;
 
 		ts_ask_cache(view, query, &cache);
@@ -675,7 +704,7 @@ static void compare(struct fuzz *fz, const struct ts_view *view, const struct ts
 			fz->outside++;
 			continue;
 		}
-		report(fz, view, query, hot ? "the second answer" : what, &cache, &kernel);
+		report(fz, view, query, hot ? "a later answer" : what, &cache, &kernel);
 	}
 }
 
@@ -719,15 +748,47 @@ static const char *below_tree(const struct fuzz *fz, const char *path)
 	return path + len + 1;
 }
 
-static void question(struct fuzz *fz)
+static struct ts_query some_query(struct fuzz *fz)
 {
-	char rel[PATH_MAX], path[2 * PATH_MAX];
 	static const enum ts_op ops[] = {TS_STAT,     TS_STAT,    TS_STAT,   TS_LSTAT,
 	                                 TS_LSTAT,    TS_ACCESS,  TS_ACCESS, TS_REALPATH,
 	                                 TS_REALPATH, TS_READLINK};
-	struct ts_query query = {.op = ops[ts_below(&fz->rng, 10)],
+
+	return (struct ts_query){.op = ops[ts_below(&fz->rng, 10)],
 	                         .amode = (int)ts_below(&fz->rng, 8),
 	                         .flags = question_flags(fz)};
+}
+
+/*
+ * What query asks of view v, with rel for its path unless it begins at a held
+ * directory; path has room for two. Return: false when that makes no question.
+ */
+static bool question_in(struct fuzz *fz, unsigned v, const char *rel, struct ts_query *query,
+                        char *path, const struct held **start)
+{
+	const struct held *held = question_start(fz, v, query);
+
+	*start = held;
+	if (held)
+		question_path(fz, below_tree(fz, held->path), path, 2 * PATH_MAX);
+	else if (ts_below(&fz->rng, 8) == 0)
+		snprintf(path, 2 * PATH_MAX, "%s", rel);
+	else
+		to_view_path(fz, &fz->views[v], rel, path, 2 * PATH_MAX);
+	/* An absolute path leaves whatever it is to stay beneath. */
+	if (!held && query->flags & PATHCACHE_BENEATH && ts_below(&fz->rng, 8))
+		query->flags ^= PATHCACHE_BENEATH | PATHCACHE_IN_ROOT;
+	if (!held && fz->views[v].whole && ts_below(&fz->rng, 4))
+		query->flags &= ~PATHCACHE_NO_XDEV;
+	query->path = path;
+	/* A relative path in a cache of "/" starts at the machine's own root. */
+	return held || !fz->views[v].whole || path[0] == '/';
+}
+
+static void question(struct fuzz *fz)
+{
+	char rel[PATH_MAX], path[2 * PATH_MAX];
+	struct ts_query query = some_query(fz);
 	struct ts_cred cred;
 
 	question_path(fz, "", rel, sizeof(rel));
@@ -737,25 +798,153 @@ static void question(struct fuzz *fz)
 	}
 	for (unsigned v = 0; v < fz->nviews; v++) {
 		struct ts_query here = query;
-		const struct held *held = question_start(fz, v, &here);
+		const struct held *held;
 
-		if (held)
-			question_path(fz, below_tree(fz, held->path), path, sizeof(path));
-		else if (ts_below(&fz->rng, 8) == 0)
-			snprintf(path, sizeof(path), "%s", rel);
-		else
-			to_view_path(fz, &fz->views[v], rel, path, sizeof(path));
-		/* An absolute path leaves whatever it is to stay beneath. */
-		if (!held && here.flags & PATHCACHE_BENEATH && ts_below(&fz->rng, 8))
-			here.flags ^= PATHCACHE_BENEATH | PATHCACHE_IN_ROOT;
-		if (!held && fz->views[v].whole && ts_below(&fz->rng, 4))
-			here.flags &= ~PATHCACHE_NO_XDEV;
-		here.path = path;
-		/* A relative path in a cache of "/" starts at the machine's own root. */
-		if (!held && fz->views[v].whole && path[0] != '/')
-			continue;
-		compare(fz, &fz->views[v], &here, held);
+		if (question_in(fz, v, rel, &here, path, &held))
+			compare(fz, &fz->views[v], &here, held, 2);
 	}
+}
+
+/* ---- questions asked again --------------------------------------------- */
+
+/* Short paths are not remembered by the cache, so some are made longer. */
+static void lengthen(struct fuzz *fz, char *path)
+{
+	static const char *const pads[] = {"./", "././././././", "./////////////"};
+	const char *pad = pads[ts_below(&fz->rng, 3)];
+	size_t slashes = strspn(path, "/"), len = strlen(pad);
+
+	if (ts_below(&fz->rng, 3) == 0 || strlen(path) + len >= PATH_MAX)
+		return;
+	memmove(path + slashes + len, path + slashes, strlen(path + slashes) + 1);
+	memcpy(path + slashes, pad, len);
+}
+
+static void remember(struct fuzz *fz, unsigned v, struct remembered *r)
+{
+	char rel[PATH_MAX];
+	const struct held *held;
+
+	r->query = some_query(fz);
+	question_path(fz, "", rel, sizeof(rel));
+	if (!question_in(fz, v, rel, &r->query, r->path, &held)) {
+		r->path[0] = '\0';
+		return;
+	}
+	if (strlen(r->path) < 64)
+		lengthen(fz, r->path);
+	r->held = held ? (int)(held - fz->held[v]) : -1;
+	r->foreign = fz->foreign && ts_below(&fz->rng, 5) < 2;
+	if (r->foreign)
+		question_cred(fz, &r->cred);
+}
+
+/* Return: the query; its start is gone when *held has no entry. */
+static struct ts_query recall(struct fuzz *fz, unsigned v, const struct remembered *r,
+                              const struct held **held)
+{
+	struct ts_query query = r->query;
+
+	*held = r->held < 0 ? NULL : &fz->held[v][r->held];
+	query.path = r->path;
+	query.start = *held ? &(*held)->start : NULL;
+	query.cred = r->foreign ? &r->cred : NULL;
+	return query;
+}
+
+/* What it holds, and what it opens, is what stat tells of. */
+static void compare_held(struct fuzz *fz, const struct ts_view *view, const struct ts_query *query,
+                         const struct held *held)
+{
+	static struct ts_answer got, opened, kernel;
+	struct pathcache_cred cred =
+		query->cred ? ts_to_cred(query->cred) : (struct pathcache_cred){0};
+	struct pathcache_how how = {.size = sizeof(how),
+	                            .start = held ? held->start.entry : NULL,
+	                            .cred = query->cred ? &cred : NULL,
+	                            .flags = query->flags};
+	struct pathcache_entry *entry;
+	struct stat st;
+	int fd;
+
+	if (query->op == TS_LSTAT)
+		how.flags |= PATHCACHE_NOFOLLOW;
+	ts_ask_kernel(view, query, &kernel);
+	got.err = -pathcache_get(view->cache, query->path, &how, &entry);
+	if (!got.err) {
+		got.err = -pathcache_entry_stat(view->cache, entry, &got.attr);
+		pathcache_put(view->cache, entry);
+	}
+	fd = pathcache_open_fd(view->cache, query->path, O_PATH, &how);
+	opened.err = fd < 0 ? -fd : 0;
+	fz->compared += 2;
+	if (held && (got.err == ESTALE || opened.err == ESTALE) && held_moved(held))
+		fz->stale_starts++;
+	else if (ts_difference(query, &got, &kernel) && !leaves_tree(fz, view, query))
+		report(fz, view, query, "the object that was got", &got, &kernel);
+	else if (opened.err != kernel.err && !leaves_tree(fz, view, query))
+		report(fz, view, query, "errno of opening", &opened, &kernel);
+	else if (fd >= 0)
+		CHECK(fstat(fd, &st) == 0 && st.st_ino == kernel.attr.ino);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The paths of some of the bag, asked the way r is asked: all at once, and one by one. */
+static void compare_batch(struct fuzz *fz, unsigned v, const struct remembered *r)
+{
+	static struct ts_answer one;
+	const struct ts_view *view = &fz->views[v];
+	const char *paths[BATCH];
+	struct pathcache_attr attrs[BATCH];
+	int results[BATCH], rc;
+	const struct held *held;
+	struct ts_query query = recall(fz, v, r, &held);
+	struct pathcache_cred cred = r->foreign ? ts_to_cred(&r->cred) : (struct pathcache_cred){0};
+	struct pathcache_how how = {.size = sizeof(how),
+	                            .start = held ? held->start.entry : NULL,
+	                            .cred = r->foreign ? &cred : NULL,
+	                            .flags = query.flags};
+	unsigned n = 1 + ts_below(&fz->rng, BATCH);
+
+	query.op = query.op == TS_ACCESS ? TS_ACCESS : TS_STAT;
+	for (unsigned i = 0; i < n; i++)
+		paths[i] = fz->bag[v][ts_below(&fz->rng, BAG)].path;
+	if (query.op == TS_ACCESS)
+		rc = pathcache_access_many(view->cache, paths, n, query.amode, &how, results);
+	else
+		rc = pathcache_stat_many(view->cache, paths, n, &how, attrs, results);
+	CHECK_EQ(rc, 0);
+	for (unsigned i = 0; i < n && rc == 0; i++) {
+		struct ts_answer many = {.err = -results[i], .attr = attrs[i]};
+
+		query.path = paths[i];
+		ts_ask_cache(view, &query, &one);
+		fz->batched++;
+		if (ts_difference(&query, &many, &one) && !leaves_tree(fz, view, &query) &&
+		    !(held && held_moved(held)))
+			report(fz, view, &query, "what a batch says", &many, &one);
+	}
+}
+
+static void revisit(struct fuzz *fz, unsigned v)
+{
+	unsigned i = ts_below(&fz->rng, BAG), j = ts_below(&fz->rng, BAG);
+	/* Some are asked more often than others. */
+	struct remembered *r = &fz->bag[v][i < j ? i : j];
+	const struct held *held;
+	struct ts_query query;
+
+	if (!r->path[0] || ts_below(&fz->rng, 40) == 0)
+		remember(fz, v, r);
+	query = recall(fz, v, r, &held);
+	if (!r->path[0] || (held && !held->start.entry))
+		return;
+	if (ts_below(&fz->rng, 6) == 0)
+		compare_batch(fz, v, r);
+	if ((query.op == TS_STAT || query.op == TS_LSTAT) && ts_below(&fz->rng, 6) == 0)
+		compare_held(fz, &fz->views[v], &query, held);
+	compare(fz, &fz->views[v], &query, held, 3);
 }
 
 /* Held entries answer as their descriptors do. */
@@ -780,21 +969,29 @@ static void question_held(struct fuzz *fz)
 
 /* ---- the run ----------------------------------------------------------- */
 
-static void open_view(struct fuzz *fz, bool whole, uint32_t mode, uint64_t budget)
+static void open_view(struct fuzz *fz, bool whole, uint32_t mode, uint64_t budget, enum memos memos)
 {
 	static const char *const mode_names[] = {"rcu", "lockref", "refwalk", "locked"};
-	struct ts_view *view = &fz->views[fz->nviews++];
+	static const char *const memo_names[] = {", no memos", "", ", few memos", ""};
+	struct ts_view *view = &fz->views[fz->nviews];
 	struct pathcache_options opt;
 
+	fz->memos[fz->nviews++] = memos;
 	pathcache_options_init(&opt);
 	opt.mode = mode;
+	if (memos == MEMOS_NONE) {
+		opt.memo_share = 0;
+	} else if (memos == MEMOS_FEW) {
+		opt.memo_share = 1;
+		opt.memo_ways = 4;
+	}
 	if (budget != UINT64_MAX) {
 		opt.budget = budget;
 		opt.max_dirfds = 2;
 		opt.backlog = 4096;
 	}
-	snprintf(view->label, sizeof(view->label), "%s %s%s", whole ? "/" : "rooted",
-	         mode_names[mode], budget != UINT64_MAX ? " small" : "");
+	snprintf(view->label, sizeof(view->label), "%s %s%s%s", whole ? "/" : "rooted",
+	         mode_names[mode], budget != UINT64_MAX ? " small" : "", memo_names[memos]);
 	ts_view_open(view, whole ? "/" : fz->tree.path, &opt);
 }
 
@@ -807,11 +1004,15 @@ static void start(struct fuzz *fz)
 	ts_tree_make(&fz->tree);
 	fz->foreign = ts_nobody_reaches(fz->tree.path);
 	for (uint32_t mode = 0; mode < 4; mode++) {
-		open_view(fz, false, mode, UINT64_MAX);
-		open_view(fz, true, mode, UINT64_MAX);
+		open_view(fz, false, mode, UINT64_MAX, MEMOS_USUAL);
+		open_view(fz, true, mode, UINT64_MAX, MEMOS_USUAL);
 	}
-	open_view(fz, false, PATHCACHE_MODE_RCU, 32768);
-	open_view(fz, false, PATHCACHE_MODE_RCU, 0);
+	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_MAX, MEMOS_NONE);
+	open_view(fz, true, PATHCACHE_MODE_RCU, UINT64_MAX, MEMOS_NONE);
+	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_C(1) << 20, MEMOS_FEW);
+	open_view(fz, false, PATHCACHE_MODE_RCU, 98304, MEMOS_ANY);
+	open_view(fz, false, PATHCACHE_MODE_RCU, 32768, MEMOS_ANY);
+	open_view(fz, false, PATHCACHE_MODE_RCU, 0, MEMOS_ANY);
 	scan(fz);
 	for (int i = 0; i < 60; i++) {
 		change_create(fz);
@@ -819,15 +1020,35 @@ static void start(struct fuzz *fz)
 	}
 }
 
+/* A cache with memos is to have used them, one without has none. Return: how often it did. */
+static uint64_t check_memos(const struct fuzz *fz, unsigned v, const struct pathcache_stats *stats)
+{
+	const char *label = fz->views[v].label;
+	static const unsigned share[] = {0, 0, 1, 10};
+	bool rcu = strstr(label, "rcu") != NULL;
+
+	if (!rcu || fz->memos[v] == MEMOS_NONE) {
+		CHECK_EQ(stats->memo_hits, 0);
+		CHECK_EQ(stats->memos, 0);
+		CHECK_EQ(stats->memo_bytes, 0);
+	} else if (stats->memo_hits < share[fz->memos[v]] * stats->lookups / 100) {
+		ts_fail(__FILE__, __LINE__, "%s: only %llu of %llu lookups were answered by memos",
+		        label, (unsigned long long)stats->memo_hits,
+		        (unsigned long long)stats->lookups);
+	}
+	return stats->memo_hits;
+}
+
 static void finish(struct fuzz *fz)
 {
-	uint64_t hits = 0, lookups = 0;
+	uint64_t hits = 0, lookups = 0, memo_hits = 0;
 
 	for (unsigned v = 0; v < fz->nviews; v++) {
 		struct pathcache_stats stats = ts_stats(fz->views[v].cache);
 
 		hits += stats.hits;
 		lookups += stats.lookups;
+		memo_hits += check_memos(fz, v, &stats);
 		for (int h = 0; h < HELD; h++)
 			if (fz->held[v][h].start.entry)
 				held_drop(fz, v, &fz->held[v][h]);
@@ -835,11 +1056,13 @@ static void finish(struct fuzz *fz)
 	}
 	ts_tree_remove(&fz->tree);
 	printf("      %u rounds, %u changes, %llu answers compared (%llu of them errors), "
-	       "%llu differences, %llu starts lost, %llu outside; %llu of %llu lookups hit\n",
+	       "%llu differences, %llu starts lost, %llu outside; %llu batched; %llu of %llu lookups "
+	       "hit, %llu by memos\n",
 	       fz->round, fz->changes, (unsigned long long)fz->compared,
 	       (unsigned long long)fz->errors_seen, (unsigned long long)fz->differences,
 	       (unsigned long long)fz->stale_starts, (unsigned long long)fz->outside,
-	       (unsigned long long)hits, (unsigned long long)lookups);
+	       (unsigned long long)fz->batched, (unsigned long long)hits,
+	       (unsigned long long)lookups, (unsigned long long)memo_hits);
 	CHECK(hits > lookups / 4);
 	CHECK(fz->errors_seen > fz->compared / 20 && fz->errors_seen < fz->compared);
 }
@@ -858,8 +1081,11 @@ static void every_answer_equals_the_kernel(void)
 		for (unsigned n = 1 + ts_below(&fz->rng, 3); n-- > 0;)
 			change(fz);
 		held_renew(fz);
-		for (int n = 0; n < 16; n++)
+		for (int n = 0; n < 8; n++)
 			question(fz);
+		for (unsigned v = 0; v < fz->nviews; v++)
+			for (int n = 0; n < VISITS; n++)
+				revisit(fz, v);
 		question_held(fz);
 		if (ts_below(&fz->rng, 10) == 0)
 			for (unsigned v = 0; v < fz->nviews; v++)
