@@ -2,7 +2,8 @@
 /*
  * Threads ask while another changes the tree back and forth and announces it:
  * no answer may be one that was true at no instant of the call. Each flip runs
- * in every mode, in a cache of the tree and in a cache of "/".
+ * in every mode, in a cache of the tree and in a cache of "/", with memos and
+ * without.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -43,38 +44,90 @@ static void changed_object(struct scene *scene, const char *name)
 	pathcache_put(scene->view.cache, entry);
 }
 
-/* One flip in every setting; the probes' paths are relative to the tree. */
+enum setting {
+	RCU = PATHCACHE_MODE_RCU,
+	LOCKREF = PATHCACHE_MODE_LOCKREF,
+	REFWALK = PATHCACHE_MODE_REFWALK,
+	LOCKED = PATHCACHE_MODE_LOCKED,
+	RCU_WHOLE,
+	RCU_NO_MEMOS,
+	SETTINGS
+};
+
+static void open_view(struct scene *scene, enum setting setting)
+{
+	struct ts_view *view = &scene->view;
+	struct pathcache_options opt;
+
+	if (setting < RCU_WHOLE) {
+		ts_view_open_mode(view, scene->tree.path, (uint32_t)setting);
+	} else if (setting == RCU_WHOLE) {
+		ts_view_open_mode(view, "/", PATHCACHE_MODE_RCU);
+	} else {
+		pathcache_options_init(&opt);
+		opt.memo_share = 0;
+		snprintf(view->label, sizeof(view->label), "rooted rcu, no memos");
+		ts_view_open(view, scene->tree.path, &opt);
+	}
+}
+
+/* What is common to all settings. */
+struct subject {
+	const char *name;
+	void (*build)(struct scene *scene);
+	to_state_fn to_state;
+	void (*noise)(void *arg);
+	const struct ts_query *probes; /* their paths are relative to the tree */
+	bool new_inodes, tight;
+};
+
+static void run_in(const struct subject *subject, enum setting setting, double seconds)
+{
+	struct scene scene = {0};
+	struct ts_flip flip = {.view = &scene.view,
+	                       .arg = &scene,
+	                       .to_state = subject->to_state,
+	                       .noise = subject->noise,
+	                       .new_inodes = subject->new_inodes,
+	                       .tight = subject->tight,
+	                       .memos = setting == RCU || setting == RCU_WHOLE};
+	const struct ts_query *probes = subject->probes;
+	char label[120], paths[TS_PROBES][2 * PATH_MAX];
+
+	ts_tree_make(&scene.tree);
+	subject->build(&scene);
+	open_view(&scene, setting);
+	for (unsigned i = 0; probes[i].path; i++) {
+		flip.probes[i] = probes[i];
+		/* What is short is not remembered. */
+		snprintf(paths[i], sizeof(paths[i]), "%s/%s",
+		         setting == RCU_WHOLE ? scene.tree.path : "////////////", probes[i].path);
+		flip.probes[i].path = paths[i];
+		if (strstr(paths[i], "/.") || probes[i].op == TS_REALPATH)
+			flip.passes_twice |= 1u << i;
+	}
+	snprintf(label, sizeof(label), "%s, %s", subject->name, scene.view.label);
+	flip.name = label;
+	ts_flip_run(&flip, seconds);
+	ts_view_close(&scene.view);
+	ts_tree_remove(&scene.tree);
+}
+
+/* One flip in every setting. */
+static void run_subject(const struct subject *subject)
+{
+	for (int setting = 0; setting < SETTINGS; setting++)
+		run_in(subject, (enum setting)setting, ts_seconds(0.8) / SETTINGS);
+}
+
 static void run(const char *name, void (*build)(struct scene *scene), to_state_fn to_state,
                 const struct ts_query *probes, bool new_inodes)
 {
-	double seconds = ts_seconds(1.0) / 5;
-
-	for (unsigned setting = 0; setting < 5; setting++) {
-		struct scene scene = {0};
-		struct ts_flip flip = {.name = name,
-		                       .view = &scene.view,
-		                       .arg = &scene,
-		                       .to_state = to_state,
-		                       .new_inodes = new_inodes};
-		char label[80], paths[TS_PROBES][2 * PATH_MAX];
-
-		ts_tree_make(&scene.tree);
-		build(&scene);
-		ts_view_open_mode(&scene.view, setting == 4 ? "/" : scene.tree.path, setting % 4);
-		for (unsigned i = 0; probes[i].path; i++) {
-			flip.probes[i] = probes[i];
-			snprintf(paths[i], sizeof(paths[i]), "%s/%s",
-			         setting == 4 ? scene.tree.path : "", probes[i].path);
-			flip.probes[i].path = paths[i];
-			if (strstr(paths[i], "/.") || probes[i].op == TS_REALPATH)
-				flip.passes_twice |= 1u << i;
-		}
-		snprintf(label, sizeof(label), "%s, %s", name, scene.view.label);
-		flip.name = label;
-		ts_flip_run(&flip, seconds);
-		ts_view_close(&scene.view);
-		ts_tree_remove(&scene.tree);
-	}
+	run_subject(&(struct subject){.name = name,
+	                              .build = build,
+	                              .to_state = to_state,
+	                              .probes = probes,
+	                              .new_inodes = new_inodes});
 }
 
 /* ---- two directories change places ------------------------------------- */
@@ -410,6 +463,91 @@ static void an_invalidation_storm_changes_no_answer(void)
 	run("invalidation storm", build_deep, forget, probes, false);
 }
 
+/* ---- slots are handed out again at once --------------------------------- */
+
+/* So few names that each one killed gives its slot to the next one found. */
+static void build_few(struct scene *scene)
+{
+	const struct ts_tree *tree = &scene->tree;
+
+	ts_dir(tree, "d", 0755);
+	ts_file(tree, "d/a", 0600, "");
+	ts_file(tree, "d/b", 0644, "");
+	ts_file(tree, "d/z", 0622, "");
+	ts_dir(tree, "x", 0755);
+	ts_dir(tree, "y", 0755);
+	ts_file(tree, "x/in", 0640, "");
+	ts_file(tree, "y/in", 0604, "");
+	ts_dir(tree, "e", 0755);
+	ts_file(tree, "e/n", 0666, "");
+	ts_symlink(tree, "l", "d");
+}
+
+static void exchange_few(void *arg, unsigned state)
+{
+	struct scene *scene = arg;
+
+	if (scene->now == state)
+		return;
+	scene->now = state;
+	ts_exchange(&scene->tree, "d/a", "d/b");
+	changed(scene, "d/a");
+	changed(scene, "d/b");
+	ts_exchange(&scene->tree, "x", "y");
+	changed(scene, "x");
+	changed(scene, "y");
+	ts_rename(&scene->tree, state ? "d/z" : "d/w", state ? "d/w" : "d/z");
+	changed(scene, "d/z");
+	changed(scene, "d/w");
+}
+
+/* A second thread changes names that nobody asks about, and finds them again. */
+static void rename_others(void *arg)
+{
+	struct scene *scene = arg;
+	char path[2 * PATH_MAX];
+
+	for (int i = 0; i < 2; i++) {
+		const char *from = i ? "e/m" : "e/n", *to = i ? "e/n" : "e/m";
+
+		ts_rename(&scene->tree, from, to);
+		changed(scene, from);
+		changed(scene, to);
+		snprintf(path, sizeof(path), "%s/%s", scene->view.whole ? scene->tree.path : "",
+		         to);
+		CHECK_EQ(ts_stat_err(scene->view.cache, path), 0);
+	}
+	CHECK(pathcache_maintain(scene->view.cache, 8) >= 0);
+}
+
+static void slots_handed_out_again_at_once(void)
+{
+	static const struct ts_query probes[] = {
+		{.path = "d/a"},
+		{.path = "d/b"},
+		{.path = "x/in"},
+		{.path = "y/in"},
+		{.path = "l/a"},
+		{.path = "d/z"},
+		{.path = "d/w"},
+		{.op = TS_ACCESS, .amode = F_OK, .path = "l/z"},
+		{.op = TS_READLINK, .path = "l"},
+		{.path = "e"},
+		{.path = NULL},
+	};
+
+	static const struct subject subject = {.name = "slots reused",
+	                                       .build = build_few,
+	                                       .to_state = exchange_few,
+	                                       .noise = rename_others,
+	                                       .probes = probes,
+	                                       .tight = true};
+
+	run_in(&subject, RCU, ts_seconds(0.6));
+	run_in(&subject, RCU_WHOLE, ts_seconds(0.4));
+	run_in(&subject, RCU_NO_MEMOS, ts_seconds(0.2));
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(exchanged_directories),
 	TS_CASE(moved_directory),
@@ -420,6 +558,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_file_and_a_directory_change_places),
 	TS_CASE(changed_permissions),
 	TS_CASE(an_invalidation_storm_changes_no_answer),
+	TS_CASE(slots_handed_out_again_at_once),
 };
 
 int main(int argc, char **argv)

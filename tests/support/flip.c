@@ -39,7 +39,7 @@ static bool is_answer(const struct ts_flip *flip, const struct ts_query *query,
 static void violated(struct run *run, const struct ts_query *query, const struct ts_answer *got,
                      const struct ts_answer *zero, const struct ts_answer *one)
 {
-	if (atomic_fetch_add(&run->violations, 1) >= 5)
+	if (atomic_fetch_add(&run->violations, 1) >= 5 || run->flip->control)
 		return;
 	ts_fail(__FILE__, __LINE__, "%s: an answer that was true at no instant of the call",
 	        run->flip->name);
@@ -51,15 +51,14 @@ static void violated(struct run *run, const struct ts_query *query, const struct
 		ts_print_answer(stderr, query, "state 1", one);
 }
 
-static void ask(struct run *run, unsigned i, bool cached, struct ts_answer *got)
+/* Was got the answer to probe i, asked as query, at some instant since phase before? */
+static void judge(struct run *run, unsigned i, const struct ts_query *query, uint64_t before,
+                  const struct ts_answer *got)
 {
-	struct ts_query query = run->flip->probes[i];
 	const struct ts_answer *zero = &run->want[0][i], *one = &run->want[1][i];
-	uint64_t before = atomic_load(&run->phase), after;
+	bool cached = query->flags & PATHCACHE_CACHED;
+	uint64_t after = atomic_load(&run->phase);
 
-	query.flags |= cached ? PATHCACHE_CACHED : 0;
-	ts_ask_cache(run->flip->view, &query, got);
-	after = atomic_load(&run->phase);
 	if (cached && got->err == EAGAIN)
 		return;
 	atomic_fetch_add_explicit(&run->asked, 1, memory_order_relaxed);
@@ -72,11 +71,53 @@ static void ask(struct run *run, unsigned i, bool cached, struct ts_answer *got)
 	} else if (!cached && run->flip->passes_twice & 1u << i) {
 		return;
 	}
-	if (zero && is_answer(run->flip, &query, got, zero))
+	if (zero && is_answer(run->flip, query, got, zero))
 		return;
-	if (one && is_answer(run->flip, &query, got, one))
+	if (one && is_answer(run->flip, query, got, one))
 		return;
-	violated(run, &query, got, zero, one);
+	violated(run, query, got, zero, one);
+}
+
+static void ask(struct run *run, unsigned i, bool cached, struct ts_answer *got)
+{
+	struct ts_query query = run->flip->probes[i];
+	uint64_t before = atomic_load(&run->phase);
+
+	query.flags |= cached ? PATHCACHE_CACHED : 0;
+	ts_ask_cache(run->flip->view, &query, got);
+	judge(run, i, &query, before, got);
+}
+
+static bool is_plain(const struct ts_query *query)
+{
+	return query->op == TS_STAT && !query->flags && !query->cred && !query->start;
+}
+
+/* All plain probes at once, each twice. */
+static void ask_batch(struct run *run, bool cached, struct ts_answer *got)
+{
+	struct pathcache_how how = {.size = sizeof(how), .flags = cached ? PATHCACHE_CACHED : 0};
+	struct pathcache_attr attrs[2 * TS_PROBES];
+	const char *paths[2 * TS_PROBES] = {NULL};
+	int results[2 * TS_PROBES];
+	unsigned which[2 * TS_PROBES], n = 0;
+	uint64_t before;
+
+	for (unsigned i = 0; i < 2 * run->nprobes; i++) {
+		which[n] = i % run->nprobes;
+		paths[n] = run->flip->probes[which[n]].path;
+		n += is_plain(&run->flip->probes[which[n]]);
+	}
+	before = atomic_load(&run->phase);
+	REQUIRE(pathcache_stat_many(run->flip->view->cache, paths, n, &how, attrs, results) == 0);
+	for (unsigned i = 0; i < n; i++) {
+		struct ts_query query = run->flip->probes[which[i]];
+
+		query.flags = how.flags;
+		got->err = -results[i];
+		got->attr = attrs[i];
+		judge(run, which[i], &query, before, got);
+	}
 }
 
 static void reader(void *arg)
@@ -88,7 +129,12 @@ static void reader(void *arg)
 
 	REQUIRE(got);
 	while (!atomic_load_explicit(&run->stop, memory_order_relaxed)) {
-		ask(run, ts_below(&rng, run->nprobes), ts_below(&rng, 2), got);
+		unsigned i = ts_below(&rng, run->nprobes);
+
+		for (unsigned times = 1 + ts_below(&rng, 4); times-- > 0;)
+			ask(run, i, ts_below(&rng, 2), got);
+		if (ts_below(&rng, 8) == 0)
+			ask_batch(run, ts_below(&rng, 2), got);
 		ts_quiescent();
 	}
 	free(got);
@@ -116,6 +162,19 @@ static void expect(struct run *run)
 	run->flip->to_state(run->flip->arg, 0);
 }
 
+static void pause_between(const struct ts_flip *flip, struct ts_rng *rng)
+{
+	uint64_t end = ts_now_ns() + ts_below(rng, 30000);
+
+	if (ts_below(rng, 4) == 0)
+		return;
+	if (!flip->tight)
+		ts_sleep_us(ts_below(rng, 300));
+	else
+		while (ts_now_ns() < end)
+			;
+}
+
 static void mutate(struct run *run, double seconds)
 {
 	uint64_t end = ts_now_ns() + (uint64_t)(seconds * 1e9);
@@ -126,15 +185,15 @@ static void mutate(struct run *run, double seconds)
 		run->flip->to_state(run->flip->arg, state);
 		atomic_fetch_add(&run->phase, 1);
 		ts_quiescent();
-		if (ts_below(&rng, 4))
-			ts_sleep_us(ts_below(&rng, 300));
+		pause_between(run->flip, &rng);
 	}
 }
 
-void ts_flip_run(const struct ts_flip *flip, double seconds)
+uint64_t ts_flip_run(const struct ts_flip *flip, double seconds)
 {
 	struct ts_thread readers[TS_READERS], noisy;
 	struct run *run = calloc(1, sizeof(*run));
+	uint64_t violations, memo_hits;
 
 	REQUIRE(run);
 	run->flip = flip;
@@ -151,15 +210,19 @@ void ts_flip_run(const struct ts_flip *flip, double seconds)
 		ts_thread_join(&readers[i]);
 	if (flip->noise)
 		ts_thread_join(&noisy);
-	printf("      %-44s %6llu flips %8llu answers (%8llu hits for sure) %8llu between flips, "
-	       "%llu violations\n",
+	violations = atomic_load(&run->violations);
+	memo_hits = ts_stats(flip->view->cache).memo_hits;
+	printf("      %-44s %6llu flips %8llu answers (%8llu hits for sure, %8llu by memos) %8llu "
+	       "between flips, %llu violations\n",
 	       flip->name, (unsigned long long)atomic_load(&run->phase) / 2,
 	       (unsigned long long)atomic_load(&run->asked),
-	       (unsigned long long)atomic_load(&run->hits),
-	       (unsigned long long)atomic_load(&run->stable),
-	       (unsigned long long)atomic_load(&run->violations));
+	       (unsigned long long)atomic_load(&run->hits), (unsigned long long)memo_hits,
+	       (unsigned long long)atomic_load(&run->stable), (unsigned long long)violations);
 	CHECK(atomic_load(&run->stable) > 0);
+	if (flip->memos)
+		CHECK(memo_hits > 0);
 	free(run->want[0]);
 	free(run->want[1]);
 	free(run);
+	return violations;
 }

@@ -13,6 +13,9 @@
  * what is flipped more than once ("m/../n") it may find one state first and
  * then the other, so such a probe is held to the rule by its hits alone and by
  * what it answers between flips.
+ *
+ * A question is asked some times in a row, now and then together with others in
+ * one batch.
  */
 #ifndef TS_FLIP_H
 #define TS_FLIP_H
@@ -35,9 +38,15 @@ struct ts_flip {
 	struct ts_query probes[TS_PROBES]; /* ends with path NULL */
 	uint32_t passes_twice;             /* bit i: probe i does */
 	bool new_inodes;                   /* the objects are made anew at each flip */
+	bool tight;                        /* no more than some microseconds between flips */
+	bool memos;                        /* some answers must come from memos */
+	bool control;                      /* violations are wanted, and no failures */
 };
 
-/* Run for about so many seconds; failures are counted and printed. */
-void ts_flip_run(const struct ts_flip *flip, double seconds);
+/*
+ * Run for about so many seconds; failures are counted and printed.
+ * Return: how many answers were true at no instant of their call.
+ */
+uint64_t ts_flip_run(const struct ts_flip *flip, double seconds);
 
 #endif
