@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A hit stores nothing in shared memory: with all memory of a warm cache made
- * read-only, every kind of hit is answered, from several threads, as before.
+ * read-only, every kind of hit is answered, from several threads, as before: by
+ * walks, by memos, one by one and in batches.
  *
  * Control: in each counted mode the first such hit must fault. Without the
  * cache's own arena (sanitizer builds) nothing can be protected: skipped.
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +24,17 @@
 #define DEEP \
 	30 /* components, each passed by a step and left again: more than a walk has at first */
 
-enum op { OP_STAT, OP_ACCESS, OP_READLINK, OP_REALPATH, OP_ENTRY_STAT, OP_ENTRY_PATH, OPS };
+enum op {
+	OP_STAT,
+	OP_ACCESS,
+	OP_READLINK,
+	OP_REALPATH,
+	OP_STAT_MANY,
+	OP_ACCESS_MANY,
+	OP_ENTRY_STAT,
+	OP_ENTRY_PATH,
+	OPS
+};
 
 struct question {
 	const char *path;
@@ -33,7 +45,7 @@ struct question {
 
 static char deep[DEEP * 16];
 
-static const struct question questions[] = {
+static const struct question short_questions[] = {
 	{.path = "/"},
 	{.path = "d"},
 	{.path = "d/"},
@@ -65,12 +77,50 @@ static const struct question questions[] = {
 	{.path = deep},
 };
 
-#define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
+#define SHORT (sizeof(short_questions) / sizeof(short_questions[0]))
+#define QUESTIONS (2 * SHORT)
+#define ROUNDS 200
+#define SETTLE 400 /* rounds */
+#define BATCH 20   /* more than is looked at at once */
+
+/* Each as it is, which a walk answers, and in a longer form, which a memo may. */
+static struct question questions[QUESTIONS];
 
 static struct pathcache *cache;
 static struct pathcache_entry *start;
 static long before[QUESTIONS][OPS];
 static struct ts_tree tree;
+
+static void questions_make(void)
+{
+	static char text[SHORT][sizeof(deep) + 32];
+
+	for (size_t i = 0; i < SHORT; i++) {
+		const char *path = short_questions[i].path;
+
+		snprintf(text[i], sizeof(text[i]), "%s%s",
+		         path[0] == '/' ? "///////////////" : "././././././././", path);
+		questions[i] = questions[SHORT + i] = short_questions[i];
+		questions[SHORT + i].path = text[i];
+	}
+}
+
+/* One number for all answers to q's path, to some more, and to it again. */
+static long ask_many(const struct question *q, const struct pathcache_how *how, bool stats)
+{
+	struct pathcache_attr attrs[BATCH] = {{.ino = 0}};
+	const char *paths[BATCH];
+	int results[BATCH], rc;
+	unsigned long sum = 0;
+
+	for (size_t i = 0; i < BATCH; i++)
+		paths[i] = i % 3 ? q->path : questions[i % SHORT + (i % 2) * SHORT].path;
+	rc = stats ? pathcache_stat_many(cache, paths, BATCH, how, attrs, results)
+	           : pathcache_access_many(cache, paths, BATCH, R_OK, how, results);
+	for (size_t i = 0; !rc && i < BATCH; i++)
+		sum = sum * 31 + (unsigned long)results[i] + (results[i] ? 0 : attrs[i].ino);
+	return rc ? rc : (long)(sum >> 1);
+}
 
 static long ask(const struct question *q, enum op op)
 {
@@ -93,6 +143,9 @@ static long ask(const struct question *q, enum op op)
 		return pathcache_readlink(cache, q->path, &how, buf, sizeof(buf));
 	case OP_REALPATH:
 		return pathcache_realpath(cache, q->path, &how, buf, sizeof(buf));
+	case OP_STAT_MANY:
+	case OP_ACCESS_MANY:
+		return ask_many(q, &how, op == OP_STAT_MANY);
 	case OP_ENTRY_STAT:
 		rc = pathcache_entry_stat(cache, start, &attr);
 		return rc ? rc : (long)attr.ino;
@@ -124,6 +177,15 @@ static void tree_make(void)
 	for (int i = 0; i < DEEP; i++)
 		at += sprintf(at, "d/sub/../../");
 	sprintf(at, "lf");
+	questions_make();
+}
+
+static void warm(int rounds)
+{
+	for (int round = 0; round < rounds; round++)
+		for (size_t i = 0; i < QUESTIONS; i++)
+			for (enum op op = 0; op < OPS; op++)
+				before[i][op] = ask(&questions[i], op);
 }
 
 static void cache_warm(uint32_t mode)
@@ -134,10 +196,7 @@ static void cache_warm(uint32_t mode)
 	opt.mode = mode;
 	REQUIRE(pathcache_open(&cache, tree.path, &opt) == 0);
 	REQUIRE(pathcache_get(cache, "d", NULL, &start) == 0);
-	for (int round = 0; round < 3; round++)
-		for (size_t i = 0; i < QUESTIONS; i++)
-			for (enum op op = 0; op < OPS; op++)
-				before[i][op] = ask(&questions[i], op);
+	warm(4);
 }
 
 static void cache_drop(void)
@@ -159,26 +218,26 @@ static void prover(void *arg)
 		ts_quiescent();
 		ts_sleep_us(100);
 	}
-	for (int round = 0; round < 200; round++)
+	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < QUESTIONS; i++)
 			for (enum op op = 0; op < OPS; op++)
 				CHECK_EQ(ask(&questions[i], op), before[i][op]);
 	ready--;
 }
 
-static void a_hit_in_rcu_mode_stores_nothing(void)
+static void prove(void)
 {
 	struct ts_thread threads[THREADS];
-	struct pathcache_stats warm = {.size = sizeof(warm)};
+	struct pathcache_stats first = {.size = sizeof(first)};
 	struct pathcache_stats done = {.size = sizeof(done)};
 	int rc;
 
-	cache_warm(PATHCACHE_MODE_RCU);
+	protected = false;
 	for (int i = 0; i < THREADS; i++)
 		ts_thread_start(&threads[i], prover, NULL);
 	while (ready != THREADS)
 		ts_sleep_us(100);
-	CHECK_EQ(pathcache_get_stats(cache, &warm), 0);
+	CHECK_EQ(pathcache_get_stats(cache, &first), 0);
 	rc = pc_test_protect(cache, 1);
 	protected = true;
 	for (int i = 0; i < THREADS; i++)
@@ -190,8 +249,29 @@ static void a_hit_in_rcu_mode_stores_nothing(void)
 	pc_test_protect(cache, 0);
 	CHECK_EQ(pathcache_get_stats(cache, &done), 0);
 	/* All of them were hits, so the proof is about hits. */
-	CHECK_EQ(done.backend_calls, warm.backend_calls);
-	CHECK(done.hits - warm.hits >= (uint64_t)THREADS * 200 * QUESTIONS);
+	CHECK_EQ(done.backend_calls, first.backend_calls);
+	CHECK(done.hits - first.hits >= (uint64_t)THREADS * ROUNDS * QUESTIONS);
+	CHECK(done.memo_hits - first.memo_hits >= (uint64_t)THREADS * ROUNDS * SHORT);
+}
+
+static void a_hit_in_rcu_mode_stores_nothing(void)
+{
+	cache_warm(PATHCACHE_MODE_RCU);
+	prove();
+	cache_drop();
+}
+
+/*
+ * After a change elsewhere memos are checked by what they rely on, and note
+ * after a while that it was found good, which is a store. Then that is done.
+ */
+static void nor_some_time_after_a_change(void)
+{
+	cache_warm(PATHCACHE_MODE_RCU);
+	CHECK_EQ(pathcache_invalidate_path(cache, "elsewhere"), 0);
+	CHECK_EQ(pathcache_invalidate_path(cache, "lf"), 0);
+	warm(SETTLE);
+	prove();
 	cache_drop();
 }
 
@@ -240,10 +320,9 @@ static void a_hit_in_locked_mode_faults(void)
 
 /* The controls come first: they fork, and want a process of one thread. */
 static const struct ts_case cases[] = {
-	TS_CASE(a_hit_in_lockref_mode_faults),
-	TS_CASE(a_hit_in_refwalk_mode_faults),
-	TS_CASE(a_hit_in_locked_mode_faults),
-	TS_CASE(a_hit_in_rcu_mode_stores_nothing),
+	TS_CASE(a_hit_in_lockref_mode_faults), TS_CASE(a_hit_in_refwalk_mode_faults),
+	TS_CASE(a_hit_in_locked_mode_faults),  TS_CASE(a_hit_in_rcu_mode_stores_nothing),
+	TS_CASE(nor_some_time_after_a_change),
 };
 
 int main(int argc, char **argv)
