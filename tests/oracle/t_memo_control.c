@@ -38,6 +38,7 @@ struct question {
 
 struct scene {
 	struct ts_namespace ns;
+	uint32_t uid; /* of the process, which has no capabilities */
 	struct pathcache *cache;
 	struct pathcache_entry *held[HELD_MAX];
 	unsigned nheld, wrong;
@@ -102,17 +103,22 @@ static void expect(struct scene *scene, const struct question *q, int64_t want)
 		scene->wrong++;
 }
 
-/* Before the change: asked often enough to be answered by a memo in the end. */
+/*
+ * Before the change: asked often enough to be answered by a memo in the end,
+ * also when something else has changed since.
+ */
 static void warm(struct scene *scene, const struct question *q, int64_t want)
 {
-	uint64_t hits;
-
 	for (int i = 0; i < WARM; i++)
 		expect(scene, q, want);
+	for (int i = 0; i < 2; i++) {
+		uint64_t hits = ts_stats(scene->cache).memo_hits;
+
+		expect(scene, q, want);
+		CHECK_EQ(ts_stats(scene->cache).memo_hits - hits, 3);
+		CHECK_EQ(pathcache_invalidate_name(scene->cache, NULL, "elsewhere"), 0);
+	}
 	CHECK_EQ(scene->wrong, 0);
-	hits = ts_stats(scene->cache).memo_hits;
-	expect(scene, q, want);
-	CHECK_EQ(ts_stats(scene->cache).memo_hits - hits, 3);
 }
 
 static struct ts_object *add(struct scene *scene, const char *path, uint32_t mode)
@@ -417,7 +423,7 @@ static void directory_above_start_is_renamed(struct scene *scene)
 	add(scene, "q/p/s/" LONG, FILE_ALL);
 	hold(scene, "q");
 	how.start = hold(scene, "q/p/s");
-	for (int i = 0; i < WARM; i++)
+	for (int i = 0; i <= WARM; i++)
 		CHECK_EQ(pathcache_realpath(scene->cache, LONG, &how, buf, sizeof(buf)),
 		         sizeof(before) - 1);
 	hits = ts_stats(scene->cache).memo_hits;
@@ -446,7 +452,7 @@ static void others_may_not_search(struct scene *scene)
 	struct ts_object *d = add(scene, "d", S_IFDIR | 0700);
 	struct ts_object *f = add(scene, "d/" LONG, FILE_ALL);
 
-	d->uid = geteuid();
+	d->uid = scene->uid;
 	warm(scene, &file, ino(f));
 	warm(scene, &absent, -ENOENT);
 	file.own = false;
@@ -456,7 +462,33 @@ static void others_may_not_search(struct scene *scene)
 	expect(scene, &absent, -EACCES);
 }
 
+/* Nor is one learned by a caller who may an answer for the process that may not. */
+static void process_may_not_search(struct scene *scene)
+{
+	struct question q = {.path = "d/" LONG, .uid = scene->uid + 1};
+	struct ts_object *d = add(scene, "d", S_IFDIR | 0700);
+	struct ts_object *f = add(scene, "d/" LONG, FILE_ALL);
+
+	d->uid = q.uid;
+	for (int i = 0; i < WARM; i++)
+		expect(scene, &q, ino(f));
+	q.own = true;
+	expect(scene, &q, -EACCES);
+}
+
 /* ---- running ----------------------------------------------------------- */
+
+static void open_as_nobody(struct scene *scene)
+{
+	bool can = ts_can_switch();
+
+	if (can)
+		ts_switch_to(&ts_nobody);
+	scene->uid = geteuid();
+	ts_ns_open(&scene->ns, &scene->cache, NULL);
+	if (can)
+		ts_switch_back();
+}
 
 static unsigned play(const struct control *control, uint32_t omit)
 {
@@ -464,7 +496,7 @@ static unsigned play(const struct control *control, uint32_t omit)
 
 	atomic_store(&rp_memo_test_omit, omit);
 	ts_ns_init(&scene.ns);
-	ts_ns_open(&scene.ns, &scene.cache, NULL);
+	open_as_nobody(&scene);
 	control->play(&scene);
 	while (scene.nheld)
 		pathcache_put(scene.cache, scene.held[--scene.nheld]);
@@ -558,7 +590,8 @@ static void path(void)
 
 static void perm(void)
 {
-	RUN(CONTROL(others_may_not_search, .omit = RP_DEP_PERM));
+	RUN(CONTROL(others_may_not_search, .omit = RP_DEP_PERM),
+	    CONTROL(process_may_not_search, .omit = RP_DEP_PERM));
 }
 
 static const struct ts_case cases[] = {
