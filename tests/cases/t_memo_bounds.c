@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Memos keep to their share of the budget whatever is looked up, and memory
+ * that fails anywhere while they are learned harms no answer.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "scene.h"
+
+#define TABLE_MIN 8192u /* bytes of a table of memos that is there from the start */
+
+/* ---- options ----------------------------------------------------------- */
+
+static int open_with(uint32_t share, uint32_t ways)
+{
+	struct pathcache_options opt;
+	struct pathcache *cache;
+	int rc;
+
+	pathcache_options_init(&opt);
+	CHECK_EQ(opt.memo_share, 25);
+	CHECK_EQ(opt.memo_ways, 8);
+	opt.memo_share = share;
+	opt.memo_ways = ways;
+	rc = pathcache_open(&cache, "/", &opt);
+	if (rc == 0)
+		CHECK_EQ(pathcache_close(cache), 0);
+	return rc;
+}
+
+static void options_out_of_range_are_refused(void)
+{
+	CHECK_EQ(open_with(25, 4), 0);
+	CHECK_EQ(open_with(25, 8), 0);
+	CHECK_EQ(open_with(90, 16), 0);
+	CHECK_EQ(open_with(0, 8), 0);
+	CHECK_EQ(open_with(91, 8), -EINVAL);
+	CHECK_EQ(open_with(UINT32_MAX, 8), -EINVAL);
+	CHECK_EQ(open_with(25, 0), -EINVAL);
+	CHECK_EQ(open_with(25, 3), -EINVAL);
+	CHECK_EQ(open_with(25, 12), -EINVAL);
+	CHECK_EQ(open_with(25, 32), -EINVAL);
+}
+
+/* A program built before there were memos gets the defaults. */
+static void a_smaller_struct_means_the_defaults(void)
+{
+	struct pathcache_options opt;
+	struct scene s;
+
+	pathcache_options_init(&opt);
+	opt.size = offsetof(struct pathcache_options, memo_share);
+	opt.memo_share = 91;
+	opt.memo_ways = 3;
+	scene_begin_with(&s, &opt);
+	ts_file(&s.tree, "a-file-that-is-there", 0644, "");
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(ts_stat_err(s.cache, "/a-file-that-is-there"), 0);
+	CHECK(ts_stats(s.cache).memo_hits > 0);
+	scene_end(&s);
+}
+
+static void no_share_means_no_memos(void)
+{
+	struct pathcache_options opt;
+	struct pathcache_stats stats;
+	struct scene s;
+
+	pathcache_options_init(&opt);
+	opt.memo_share = 0;
+	scene_begin_with(&s, &opt);
+	ts_file(&s.tree, "a-file-that-is-there", 0644, "");
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(ts_stat_err(s.cache, "/a-file-that-is-there"), 0);
+	stats = ts_stats(s.cache);
+	CHECK_EQ(stats.memo_hits, 0);
+	CHECK_EQ(stats.memos, 0);
+	CHECK_EQ(stats.memo_bytes, 0);
+	CHECK_EQ(stats.hits, 9);
+	scene_end(&s);
+}
+
+/* ---- the share --------------------------------------------------------- */
+
+struct scan {
+	struct app app;
+	uint64_t limit, budget, base; /* base: of a cache with nothing in it */
+	unsigned nfiles;
+};
+
+/* Directories of 100 files each, so that paths share what they rely on. */
+static void scan_begin(struct scan *scan, uint64_t budget, uint32_t share, uint32_t ways)
+{
+	struct pathcache_options opt;
+	char path[64];
+
+	pathcache_options_init(&opt);
+	opt.budget = scan->budget = budget;
+	opt.memo_share = share;
+	opt.memo_ways = ways;
+	scan->limit = budget / 100 * share + TABLE_MIN;
+	scan->nfiles = 400;
+	app_begin_with(&scan->app, &opt);
+	scan->base = ts_stats(scan->app.cache).bytes;
+	for (unsigned i = 0; i < scan->nfiles; i++) {
+		snprintf(path, sizeof(path), "directory-%u", i / 100);
+		if (i % 100 == 0)
+			ts_ns_add(&scan->app.ns, path, S_IFDIR | 0755, NULL);
+		snprintf(path, sizeof(path), "directory-%u/%u", i / 100, i);
+		ts_ns_add(&scan->app.ns, path, S_IFREG | 0644, NULL);
+	}
+}
+
+static void check_bounds(struct scan *scan, unsigned i)
+{
+	struct pathcache_stats stats = ts_stats(scan->app.cache);
+
+	if (stats.memo_bytes > scan->limit || stats.bytes > scan->budget + scan->base)
+		ts_fail(__FILE__, __LINE__,
+		        "after %u paths: %llu bytes of memos, may be %llu; %llu "
+		        "in all, may be %llu",
+		        i, (unsigned long long)stats.memo_bytes, (unsigned long long)scan->limit,
+		        (unsigned long long)stats.bytes,
+		        (unsigned long long)(scan->budget + scan->base));
+	CHECK(stats.memo_bytes <= stats.bytes);
+}
+
+/*
+ * The i-th of as many paths to the few files as are wanted, by detours; some are
+ * absent. Return: what stat says.
+ */
+static int some_path(const struct scan *scan, unsigned i, char *path, size_t size)
+{
+	unsigned f = i % scan->nfiles, detour = i / scan->nfiles;
+	bool absent = i % 11 == 0;
+	int at = snprintf(path, size, "/");
+
+	for (; detour; detour /= 4)
+		at += snprintf(path + at, size - (size_t)at, "directory-%u/../", detour % 4);
+	snprintf(path + at, size - (size_t)at, "directory-%u/%u%s", f / 100, f,
+	         absent ? "-absent" : "");
+	return absent ? -ENOENT : 0;
+}
+
+/* Each of n different paths three times. */
+static void look_up_many(struct scan *scan, unsigned n)
+{
+	struct pathcache_attr attr;
+	char path[256];
+
+	for (unsigned i = 0; i < n; i++) {
+		int want = some_path(scan, i, path, sizeof(path));
+
+		for (int times = 0; times < 3; times++)
+			CHECK_EQ(pathcache_stat(scan->app.cache, path, NULL, &attr), want);
+		if (i % 64 == 0)
+			check_bounds(scan, i);
+		if (i % 5000 == 0)
+			CHECK(pathcache_maintain(scan->app.cache, 64) >= 0);
+		ts_quiescent();
+	}
+	check_bounds(scan, n);
+}
+
+/* Few paths again and again. Return: percent that memos answered. */
+static unsigned look_up_again(struct scan *scan)
+{
+	uint64_t hits = ts_stats(scan->app.cache).memo_hits;
+	struct pathcache_attr attr;
+	char path[256];
+
+	for (unsigned i = 0; i < 40 * 250; i++) {
+		int want = some_path(scan, i % 40, path, sizeof(path));
+
+		CHECK_EQ(pathcache_stat(scan->app.cache, path, NULL, &attr), want);
+		if (i % 5000 == 0)
+			CHECK(pathcache_maintain(scan->app.cache, 64) >= 0);
+	}
+	check_bounds(scan, 0);
+	return (unsigned)((ts_stats(scan->app.cache).memo_hits - hits) / 100);
+}
+
+static void memos_keep_to_their_share(void)
+{
+	static const struct {
+		uint64_t budget;
+		uint32_t share, ways;
+		unsigned n;
+	} runs[] = {
+		{UINT64_C(512) << 10, 25, 8, 200000}, {UINT64_C(512) << 10, 1, 4, 20000},
+		{UINT64_C(2) << 20, 90, 16, 50000},   {UINT64_C(1) << 20, 50, 4, 50000},
+		{UINT64_C(64) << 10, 90, 8, 20000},   {0, 25, 8, 2000},
+	};
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct pathcache_stats stats;
+		struct scan scan;
+		unsigned again;
+
+		scan_begin(&scan, runs[i].budget, runs[i].share, runs[i].ways);
+		look_up_many(&scan, ts_scale(runs[i].n));
+		stats = ts_stats(scan.app.cache);
+		again = look_up_again(&scan);
+		printf("      %5llu KiB, %u %%, %2u ways: %llu memos in %llu bytes, %llu of %llu "
+		       "lookups, afterwards %u %%\n",
+		       (unsigned long long)runs[i].budget >> 10, runs[i].share, runs[i].ways,
+		       (unsigned long long)stats.memos, (unsigned long long)stats.memo_bytes,
+		       (unsigned long long)stats.memo_hits, (unsigned long long)stats.lookups,
+		       again);
+		/* A scan does not keep what is asked often out for good. */
+		if (runs[i].budget >= UINT64_C(512) << 10 && runs[i].share > 1)
+			CHECK(again >= 20);
+		app_end(&scan.app);
+	}
+}
+
+/* Memos leave room for names: what they do not get, names do. */
+static void names_have_the_rest(void)
+{
+	struct scan scan;
+	struct pathcache_stats stats;
+
+	scan_begin(&scan, UINT64_C(1) << 20, 25, 8);
+	look_up_many(&scan, ts_scale(40000));
+	stats = ts_stats(scan.app.cache);
+	CHECK(stats.nodes >= scan.nfiles);
+	CHECK_EQ(stats.uncached, 0);
+	app_end(&scan.app);
+}
+
+/* ---- memory that fails ------------------------------------------------- */
+
+struct failing {
+	struct pathcache_allocator allocator;
+	_Atomic uint64_t asked;
+	_Atomic int64_t live;
+	uint64_t every; /* so many questions are one failure; 0 = none */
+};
+
+static void *failing_alloc(void *ctx, size_t size)
+{
+	struct failing *failing = ctx;
+	uint64_t n = atomic_fetch_add(&failing->asked, 1) + 1;
+	void *p = NULL;
+
+	if (failing->every && n % failing->every == 0)
+		return NULL;
+	if (posix_memalign(&p, 16, size) != 0)
+		return NULL;
+	memset(p, 0, size);
+	atomic_fetch_add(&failing->live, 1);
+	return p;
+}
+
+static void failing_free(void *ctx, void *p, size_t size)
+{
+	struct failing *failing = ctx;
+
+	(void)size;
+	atomic_fetch_sub(&failing->live, 1);
+	free(p);
+}
+
+/* Names that come and go between questions, so that memos are learned all the time. */
+static void ask_while_it_fails(struct app *app, unsigned rounds)
+{
+	struct pathcache_attr attr;
+	char path[64], name[16];
+
+	for (unsigned i = 0; i < rounds; i++) {
+		unsigned f = i * 7 % 50;
+		int rc;
+
+		snprintf(name, sizeof(name), "%u", f);
+		snprintf(path, sizeof(path), "/directory/./././%s", name);
+		for (int times = 0; times < 4; times++) {
+			rc = pathcache_stat(app->cache, path, NULL, &attr);
+			if (rc != (f % 5 ? 0 : -ENOENT) && rc != -ENOMEM)
+				ts_fail(__FILE__, __LINE__, "%s: %d", path, rc);
+		}
+		if (i % 3 == 0) {
+			snprintf(path, sizeof(path), "/directory/%u", (f + 1) % 50);
+			rc = pathcache_invalidate_path(app->cache, path);
+			CHECK(rc == 0 || rc == -ENOMEM);
+		}
+		if (i % 500 == 0)
+			CHECK(pathcache_maintain(app->cache, 64) >= 0);
+		ts_quiescent();
+	}
+}
+
+static void memory_that_fails_now_and_then_harms_no_answer(void)
+{
+	for (unsigned every = 2; every < 14; every++) {
+		struct failing failing = {.every = 0};
+		struct pathcache_options opt;
+		struct app app;
+		char path[64];
+
+		failing.allocator = (struct pathcache_allocator){
+			.alloc = failing_alloc, .free = failing_free, .ctx = &failing};
+		pathcache_options_init(&opt);
+		opt.allocator = &failing.allocator;
+		opt.budget = UINT64_C(1) << 20;
+		app_begin_with(&app, &opt);
+		ts_ns_add(&app.ns, "directory", S_IFDIR | 0755, NULL);
+		for (int f = 0; f < 50; f++) {
+			snprintf(path, sizeof(path), "directory/%d", f);
+			if (f % 5)
+				ts_ns_add(&app.ns, path, S_IFREG | 0644, NULL);
+		}
+		failing.every = every;
+		ask_while_it_fails(&app, ts_scale(3000));
+		failing.every = 0;
+		ask_while_it_fails(&app, 100);
+		CHECK(ts_stats(app.cache).memo_hits > 0);
+		app_end(&app);
+		CHECK_EQ(atomic_load(&failing.live), 0);
+	}
+}
+
+/* Memory that runs out for good: what was learned is still right, and given back. */
+static void memory_that_is_gone_harms_no_answer(void)
+{
+	for (unsigned from = 1; from < 60; from++) {
+		struct failing failing = {.every = 0};
+		struct pathcache_options opt;
+		struct app app;
+		char path[64];
+
+		failing.allocator = (struct pathcache_allocator){
+			.alloc = failing_alloc, .free = failing_free, .ctx = &failing};
+		pathcache_options_init(&opt);
+		opt.allocator = &failing.allocator;
+		app_begin_with(&app, &opt);
+		ts_ns_add(&app.ns, "directory", S_IFDIR | 0755, NULL);
+		for (int f = 0; f < 50; f++) {
+			snprintf(path, sizeof(path), "directory/%d", f);
+			if (f % 5)
+				ts_ns_add(&app.ns, path, S_IFREG | 0644, NULL);
+		}
+		ask_while_it_fails(&app, from);
+		failing.every = 1;
+		ask_while_it_fails(&app, 60);
+		app_end(&app);
+		CHECK_EQ(atomic_load(&failing.live), 0);
+	}
+}
+
+static const struct ts_case cases[] = {
+	TS_CASE(options_out_of_range_are_refused),
+	TS_CASE(a_smaller_struct_means_the_defaults),
+	TS_CASE(no_share_means_no_memos),
+	TS_CASE(memos_keep_to_their_share),
+	TS_CASE(names_have_the_rest),
+	TS_CASE(memory_that_fails_now_and_then_harms_no_answer),
+	TS_CASE(memory_that_is_gone_harms_no_answer),
+};
+
+int main(int argc, char **argv)
+{
+	return ts_run_cases(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}
