@@ -575,7 +575,7 @@ static void up(void)
 static void parent(void)
 {
 	RUN(CONTROL(root_above_start_is_closed, .omit = RP_DEP_PARENT),
-	    CONTROL(directory_above_start_is_closed, .omit = RP_DEP_PARENT));
+	    CONTROL(directory_above_start_is_closed, .omit = RP_DEP_PARENT, .also = RP_DEP_ANCHOR));
 }
 
 static void subtree(void)
