@@ -18,7 +18,7 @@ unsigned int bench_path_depth(const char *path)
 	return depth;
 }
 
-static void measure(struct bench_paths *set)
+void bench_paths_measure(struct bench_paths *set)
 {
 	double depth = 0, bytes = 0;
 
@@ -30,7 +30,7 @@ static void measure(struct bench_paths *set)
 	set->mean_bytes = set->count ? bytes / (double)set->count : 0;
 }
 
-static int add_path(struct bench_paths *set, const char *path)
+int bench_paths_add(struct bench_paths *set, const char *path)
 {
 	char *copy;
 
@@ -62,7 +62,7 @@ static int add_entry(struct bench_paths *set, const FTSENT *entry)
 		set->unreadable++;
 		return 0;
 	default:
-		return add_path(set, entry->fts_path);
+		return bench_paths_add(set, entry->fts_path);
 	}
 }
 
@@ -124,7 +124,7 @@ int bench_paths_collect(struct bench_paths *set, const char *dir, size_t max, co
 	free(roots[0]);
 	if (error)
 		bench_paths_fini(set);
-	measure(set);
+	bench_paths_measure(set);
 	return error;
 }
 
@@ -170,7 +170,7 @@ void bench_paths_filter(struct bench_paths *set, const unsigned char *keep)
 			free((char *)(uintptr_t)set->path[i]);
 	}
 	set->count = kept;
-	measure(set);
+	bench_paths_measure(set);
 }
 
 struct bench_paths bench_paths_head(const struct bench_paths *set, size_t count)
@@ -180,7 +180,7 @@ struct bench_paths bench_paths_head(const struct bench_paths *set, size_t count)
 		.count = count < set->count ? count : set->count,
 	};
 
-	measure(&head);
+	bench_paths_measure(&head);
 	return head;
 }
 

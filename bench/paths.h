@@ -29,6 +29,12 @@ struct bench_paths {
  */
 int bench_paths_collect(struct bench_paths *set, const char *dir, size_t max, const char *progress);
 
+/* Put a copy of path at the end of a set that was not shuffled. Return: 0; -ENOMEM. */
+int bench_paths_add(struct bench_paths *set, const char *path);
+
+/* Bring the means up to date after additions. */
+void bench_paths_measure(struct bench_paths *set);
+
 /* Put them in random order. Return: 0; -ENOMEM. */
 int bench_paths_shuffle(struct bench_paths *set, uint64_t seed);
 
