@@ -1,0 +1,111 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Does bench_lookup run all its scenarios with all its rivals, and are they right?
+# usage: lookup_smoke.sh BENCH_LOOKUP
+set -eu
+bench=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail()
+{
+	echo "lookup_smoke: $*" >&2
+	for file in "$work/out" "$work/err"; do
+		if [ -f "$file" ]; then tail -n 30 "$file" | sed 's/^/  /' >&2; fi
+	done
+	exit 1
+}
+
+expect()
+{
+	grep -Eq -- "$1" "$2" || fail "no line like '$1' in $(basename "$2")"
+}
+
+tree=$work/tree
+mkdir -p "$tree/a/b/c" "$tree/empty" "$work/tmp"
+for i in 1 2 3 4 5 6 7 8; do
+	echo "$i" >"$tree/a/f$i"
+	echo "$i" >"$tree/a/b/c/g$i"
+done
+ln -s ../a "$tree/empty/link"
+cat >"$work/replay.trace" <<'END'
+stat /x/y ok
+opendir /x/d ok
+stat /x/with space ENOENT
+readlink /x/y EINVAL
+unlink /x/changed ok
+stat /x/y ok
+END
+
+"$bench" --help >"$work/help" || fail "--help failed"
+expect '^usage: bench_lookup' "$work/help"
+scenarios=$(sed -n 's/^scenarios: //p' "$work/help")
+modes=$(sed -n 's/^rivals in this build: //p' "$work/help")
+for mode in rcu rcu-walk rcu-many lockref refwalk locked syscall; do
+	case " $modes " in
+	*" $mode "*) ;;
+	*) fail "no rival $mode" ;;
+	esac
+done
+
+TMPDIR=$work/tmp PATHCACHE_SEED=1 "$bench" --quick --dir "$tree" --csv "$work/csv" \
+	"$work/replay.trace" >"$work/out" 2>"$work/err" || fail "the bench failed"
+expect '^seed: 1$' "$work/out"
+expect '^recorded below .*: 22 files and directories' "$work/out"
+expect '^hot500; floor of a system call here: getppid [0-9.]+ ns$' "$work/out"
+expect '^verified: trace: 3 answers are right in all modes' "$work/out"
+expect '^  hot500, memo / walk  ' "$work/out"
+expect '^  bytes per file, names20, memos / none  ' "$work/out"
+if grep -E '^left out: .*changed meanwhile|wrong answer' "$work/out" "$work/err"; then
+	fail "not all answers were right"
+fi
+[ -z "$(ls "$work/tmp")" ] || fail "files were left in TMPDIR"
+
+expect '^bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra$' "$work/csv"
+# Columns before the file ends: each scenario with each rival, alone and by two threads or more.
+awk -F, -v scenarios="$scenarios" -v modes="$modes" '
+NF != 11 || (NR > 1 && !($9 <= $7 && $7 <= $10 && $8 > 0)) { bad = bad " line " NR }
+{ seen[$2, $3]++; if ($4 == 1) alone[$2, $3]++ }
+$2 == "depth" && $3 == "rcu" && $4 == 1 { depths = depths " " $5 + 0 }
+$2 == "same_file" && $4 == 2 { two = 1 }
+$2 == "symlink" && $11 ~ /place=middle/ { middle = 1 }
+$2 == "rename_storm" && $11 ~ /on_path=1.*renames_per_s=[1-9]/ { renamed = 1 }
+END {
+	n = split(scenarios, s, " ")
+	m = split(modes, r, " ")
+	for (i = 1; i <= n; i++)
+		for (j = 1; j <= m; j++)
+			# No file has the names of names20.
+			if (!alone[s[i], r[j]] && !(s[i] == "names20" && r[j] == "syscall"))
+				bad = bad " " s[i] "/" r[j]
+	if (depths != " 1 2 4 8 16")
+		bad = bad " depths" depths
+	if (!two || !middle || !renamed)
+		bad = bad " two " two " middle " middle " renamed " renamed
+	if (bad) {
+		print "wrong or missing in the CSV file:" bad
+		exit 1
+	}
+}' "$work/csv" >&2 || fail "the CSV file is not as it should be"
+
+refuses()
+{
+	want=$1
+	text=$2
+	shift 2
+	status=0
+	"$bench" "$@" >"$work/out" 2>"$work/err" || status=$?
+	[ "$status" -eq "$want" ] || fail "'$*' ended with $status, not $want"
+	expect "$text" "$work/err"
+}
+
+refuses 1 "$work/absent: No such file or directory" --quick --dir "$work/absent"
+refuses 1 "$work/absent: No such file or directory" --quick --dir "$tree" --scenario trace \
+	--traces "$work/absent"
+refuses 1 "$work/absent/csv: No such file or directory" --quick --csv "$work/absent/csv"
+refuses 2 'no such scenario: warp' --scenario hot500,warp
+refuses 2 'no such rival: none' --mode rcu,none
+refuses 2 'not the size of a batch: 0' --batch 0
+refuses 2 'not a number of rounds: 3' --rounds 3
+refuses 2 'usage' --no-such-option

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "peers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <urcu/urcu-memb.h>
+
+struct missing {
+	const char *mode;
+	const char *why;
+};
+
+size_t peers_all(const struct peer_ops **out)
+{
+	size_t n = 0;
+
+	out[n++] = &peer_rcu;
+	out[n++] = &peer_rcu_walk;
+	out[n++] = &peer_rcu_many;
+	out[n++] = &peer_lockref;
+	out[n++] = &peer_refwalk;
+	out[n++] = &peer_locked;
+#if BENCH_HAVE_LFHT
+	out[n++] = &peer_lfht;
+#endif
+#if BENCH_HAVE_CK
+	out[n++] = &peer_ck;
+#endif
+#if BENCH_HAVE_GLIB
+	out[n++] = &peer_glib;
+#endif
+	out[n++] = &peer_syscall;
+	return n;
+}
+
+bool peers_known(const char *mode, const char **missing)
+{
+	static const struct missing absent[] = {
+		{"lfht", "no liburcu-cds that could be used when this was built"},
+		{"ck", "no Concurrency Kit that could be used when this was built"},
+		{"glib", "no GLib that could be used when this was built"},
+	};
+	const struct peer_ops *all[PEERS_MAX];
+	size_t n = peers_all(all);
+
+	*missing = NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(all[i]->mode, mode))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++) {
+		if (!strcmp(absent[i].mode, mode)) {
+			*missing = absent[i].why;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- memory that readers may see ---- */
+
+/* Apart from what it frees, so that an entry is no larger for being removable. */
+struct retired {
+	struct rcu_head head;
+	void *memory;
+};
+
+static void free_retired(struct rcu_head *head)
+{
+	struct retired *retired = (struct retired *)((char *)head - offsetof(struct retired, head));
+
+	free(retired->memory);
+	free(retired);
+}
+
+void peers_retire(void *memory)
+{
+	struct retired *retired = malloc(sizeof(*retired));
+
+	if (!retired) {
+		urcu_memb_synchronize_rcu();
+		free(memory);
+		return;
+	}
+	retired->memory = memory;
+	urcu_memb_call_rcu(&retired->head, free_retired);
+}
+
+void peers_retire_barrier(void)
+{
+	urcu_memb_barrier();
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The rivals of bench_lookup: the cache in each of its modes, the system call,
+ * and tables keyed by full path, as a program would use in the cache's place.
+ * Each answers runs of paths; the way in which it is asked while it is timed is
+ * the one in which it was verified.
+ *
+ * Life: create, learn of each path (tables) or first answer of it (caches),
+ * answer from any thread, destroy. Threads register with the library before
+ * they ask; tables share its flavour of liburcu.
+ */
+#ifndef BENCH_PEERS_H
+#define BENCH_PEERS_H
+
+#include "paths.h"
+
+#include <pathcache.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct recorded;
+
+/*
+ * flags: of the question, PATHCACHE_NOFOLLOW or 0.
+ * expected: how many paths it will be asked for.
+ */
+struct peer_setup {
+	const struct recorded *tree;
+	uint64_t flags;
+	uint64_t budget; /* bytes a cache may use */
+	size_t expected;
+};
+
+/* A rename of `from` to `to`, both in dir, that moves the paths below with it. */
+struct peer_move {
+	const char *dir; /* "" for the root */
+	const char *from;
+	const char *to;
+	const struct bench_paths *below; /* NULL: the moved name is a file */
+};
+
+/*
+ * answer: results[i] is 0 or a negative errno, attrs[i] valid where 0.
+ * learn: keep an answer; attr NULL for a name that is absent. NULL for rivals
+ *   that ask by themselves.
+ * rekey: one path has another name now. NULL for rivals without keys.
+ * move: rename in the rival's own namespace, and back, telling the cache. NULL
+ *   for rivals without one. Called by one thread at a time, as rekey is.
+ * Return: 0 or a negative errno.
+ */
+struct peer_ops {
+	const char *mode;
+	int (*create)(const struct peer_ops *ops, const struct peer_setup *setup, void **self);
+	void (*answer)(void *self, const char *const *paths, size_t n, struct pathcache_attr *attrs,
+	               int *results);
+	int (*learn)(void *self, const char *path, const struct pathcache_attr *attr);
+	int (*rekey)(void *self, const char *from, const char *to);
+	int (*move)(void *self, const struct peer_move *move, bool back);
+	struct pathcache *(*cache)(void *self); /* NULL for rivals without one */
+	int (*destroy)(void *self);
+};
+
+struct peer {
+	const struct peer_ops *ops;
+	void *self;
+};
+
+extern const struct peer_ops peer_rcu;
+extern const struct peer_ops peer_rcu_walk;
+extern const struct peer_ops peer_rcu_many;
+extern const struct peer_ops peer_lockref;
+extern const struct peer_ops peer_refwalk;
+extern const struct peer_ops peer_locked;
+extern const struct peer_ops peer_lfht;
+extern const struct peer_ops peer_ck;
+extern const struct peer_ops peer_glib;
+extern const struct peer_ops peer_syscall;
+
+enum { PEERS_MAX = 10 };
+
+/*
+ * All rivals of this build, the system call last.
+ * Return: how many, at most PEERS_MAX.
+ */
+size_t peers_all(const struct peer_ops **out);
+
+/* Whether mode is a rival's name, and why it is not in this build, if so. */
+bool peers_known(const char *mode, const char **missing);
+
+/* Free memory after a grace period, as a table does with what readers may see. */
+void peers_retire(void *memory);
+
+/* Wait until all that was retired is freed. */
+void peers_retire_barrier(void);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Recorded path operations of programs, one a line: "OP PATH RESULT", where
+ * RESULT is "ok" or the name of an errno and PATH is absolute. One thread.
+ */
+#ifndef BENCH_TRACES_H
+#define BENCH_TRACES_H
+
+#include "paths.h"
+#include "staged.h"
+
+#include <stddef.h>
+
+struct trace_path {
+	char *path;
+	size_t at;     /* of its first use */
+	int exists;    /* it was found when first used */
+	int directory; /* it was used as one */
+};
+
+struct traces {
+	struct trace_path *paths;
+	size_t count, capacity;
+};
+
+/*
+ * Add the queries of a file; one whose name ends in .xz is read through xz(1).
+ * Paths with ".." or an empty component are left out.
+ * Return: 0; -errno of opening; -EIO when xz failed; -ENOMEM.
+ */
+int traces_read(struct traces *traces, const char *file);
+
+/* Keep each path once, in the order of first use. */
+void traces_distinct(struct traces *traces);
+
+/* Make what existed. Return: 0; -errno. */
+int traces_stage(const struct traces *traces, const struct staged *staged);
+
+void traces_fini(struct traces *traces);
+
+#endif

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "world.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WARM_PASSES = 2, /* after the one that fills */
+	CHUNK = 64,
+	WRONG_MAX = 10,
+};
+
+static const char elsewhere[] = WORKLOAD_ELSEWHERE "/" WORKLOAD_ELSEWHERE_FILE;
+
+static int complain(const char *what, int error)
+{
+	fprintf(stderr, "bench_lookup: %s: %s\n", what, strerror(-error));
+	return error;
+}
+
+/* ---- filling ---- */
+
+/* What the answer should be, from the record where the kernel has no such file. */
+static int truth_of(const struct workload *load, const char *path, struct pathcache_attr *attr)
+{
+	struct stat st;
+	int error;
+
+	if (!recorded_is_real(load->tree, path))
+		return recorded_stat(load->tree, path, attr);
+	error = recorded_ask_kernel(load->tree, path, load->flags, &st);
+	if (!error)
+		*attr = recorded_attr(&st);
+	return error;
+}
+
+static int teach(const struct world *world, const struct peer *peer)
+{
+	const struct workload *load = world->load;
+	struct pathcache_attr attr;
+	int error = 0;
+
+	for (size_t i = 0; i < load->paths.count && !error; i++) {
+		int answer = truth_of(load, load->paths.path[i], &attr);
+
+		/* Gone since it was recorded: verifying leaves it out. */
+		if (answer && answer != -ENOENT)
+			continue;
+		error = peer->ops->learn(peer->self, load->paths.path[i], answer ? NULL : &attr);
+	}
+	if (!error && !recorded_stat(load->tree, elsewhere, &attr))
+		error = peer->ops->learn(peer->self, elsewhere, &attr);
+	return error;
+}
+
+static void ask_all(const struct world *world, const struct peer *peer)
+{
+	struct pathcache_attr attrs[CHUNK];
+	int results[CHUNK];
+
+	for (size_t i = 0; i < world->paths->count; i += CHUNK) {
+		size_t n = world->paths->count - i < CHUNK ? world->paths->count - i : CHUNK;
+
+		peer->ops->answer(peer->self, &world->paths->path[i], n, attrs, results);
+	}
+}
+
+/* The kernel is as warm as its own cache is; it was asked for each file already. */
+static void ask_caches(const struct world *world)
+{
+	for (size_t i = 0; i < world->npeers; i++) {
+		if (world->peers[i].ops->cache)
+			ask_all(world, &world->peers[i]);
+	}
+}
+
+static int shuffle(struct world *world, uint64_t seed)
+{
+	return world->load->ordered ? 0 : bench_paths_shuffle(world->paths, seed);
+}
+
+int world_warm(struct world *world)
+{
+	for (int pass = 0; pass < WARM_PASSES; pass++)
+		ask_caches(world);
+	return 0;
+}
+
+/* Where only some paths have a memo, the figures are of a mixture. */
+static void tell_of_memos(const struct world *world, const struct peer *peer, uint64_t memos)
+{
+	bool learns = peer->ops == &peer_rcu || peer->ops == &peer_rcu_many;
+
+	if (learns && memos < world->paths->count)
+		fprintf(stderr, "note: %s, %s: %ju of %zu paths have a memo\n",
+		        world->load->scenario, peer->ops->mode, (uintmax_t)memos,
+		        world->paths->count);
+}
+
+static void read_sizes(struct world *world)
+{
+	for (size_t i = 0; i < world->npeers; i++) {
+		const struct peer *peer = &world->peers[i];
+		struct pathcache_stats stats = {.size = sizeof(stats)};
+
+		if (!peer->ops->cache)
+			continue;
+		pathcache_get_stats(peer->ops->cache(peer->self), &stats);
+		world->bytes_per_file[i] = (double)stats.bytes / (double)world->paths->count;
+		world->memos[i] = stats.memos;
+		tell_of_memos(world, peer, stats.memos);
+		if (stats.uncached)
+			fprintf(stderr,
+			        "note: %s: %ju answers were not kept; --budget gives more memory\n",
+			        peer->ops->mode, (uintmax_t)stats.uncached);
+	}
+}
+
+static int create_peers(struct world *world)
+{
+	const struct peer_setup setup = {
+		.tree = world->load->tree,
+		.flags = world->load->flags,
+		.budget = world->opt->budget,
+		.expected = world->paths->count,
+	};
+	int error = 0;
+
+	for (size_t i = 0; i < world->opt->nmodes && !error; i++) {
+		struct peer *peer = &world->peers[i];
+
+		peer->ops = world->opt->modes[i];
+		error = peer->ops->create(peer->ops, &setup, &peer->self);
+		if (error)
+			return complain(peer->ops->mode, error);
+		world->npeers++;
+		if (peer->ops->learn)
+			error = teach(world, peer);
+		else if (peer->ops->cache)
+			ask_all(world, peer);
+	}
+	return error ? complain("teaching", error) : 0;
+}
+
+/* ---- runs ---- */
+
+/* The paths of which the kernel knows too, or all, until they fill a batch. */
+static int make_run(const struct world *world, bool real, const char ***run, size_t *count)
+{
+	size_t n = 0, times, kept;
+
+	free(*run);
+	*run = malloc((world->paths->count + world->opt->batch) * sizeof(**run));
+	if (!*run)
+		return -ENOMEM;
+	for (size_t i = 0; i < world->paths->count; i++) {
+		const char *path = world->paths->path[i];
+
+		if (!real || !world->load->made || recorded_is_real(world->load->tree, path))
+			(*run)[n++] = path;
+	}
+	kept = n;
+	times = n ? world->opt->batch / n : 0;
+	for (size_t i = kept; i < kept * times; i++)
+		(*run)[n++] = (*run)[i % kept];
+	*count = n;
+	return 0;
+}
+
+static int make_runs(struct world *world)
+{
+	int error = make_run(world, false, &world->all, &world->nall);
+
+	return error ? error : make_run(world, true, &world->real, &world->nreal);
+}
+
+int world_open(struct world *world, struct workload *load, const struct world_options *opt)
+{
+	int error;
+
+	*world = (struct world){.opt = opt, .load = load, .paths = &load->paths};
+	error = create_peers(world);
+	/* Memos are learned in another order than files, and used in a third one. */
+	if (!error)
+		error = shuffle(world, opt->seed);
+	if (!error)
+		error = world_warm(world);
+	if (!error)
+		error = shuffle(world, opt->seed + 1);
+	if (!error)
+		error = make_runs(world);
+	if (!error)
+		read_sizes(world);
+	return error;
+}
+
+int world_close(struct world *world)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < world->npeers; i++) {
+		int closed = world->peers[i].ops->destroy(world->peers[i].self);
+
+		if (closed)
+			error = complain(world->peers[i].ops->mode, closed);
+	}
+	free(world->all);
+	free(world->real);
+	*world = (struct world){0};
+	return error;
+}
+
+/* ---- verifying ---- */
+
+struct answers {
+	struct pathcache_attr attrs[CHUNK];
+	int results[CHUNK];
+};
+
+static bool same(int error, const struct pathcache_attr *attr, int truth,
+                 const struct pathcache_attr *true_attr)
+{
+	if (error || truth)
+		return error == truth;
+	return attr->mode == true_attr->mode && attr->ino == true_attr->ino &&
+	       attr->size == true_attr->size;
+}
+
+/* Return: 1 all rivals are right, 0 the file is on the move, -EIO one is wrong. */
+static int judge(const struct world *world, const struct answers *answers, const char *path,
+                 size_t at)
+{
+	const struct workload *load = world->load;
+	struct pathcache_attr attr = {0};
+	int truth = truth_of(load, path, &attr);
+
+	for (size_t p = 0; p < world->npeers; p++) {
+		int error = answers[p].results[at];
+		const struct pathcache_attr *got = &answers[p].attrs[at];
+
+		if (!world->peers[p].ops->learn && !world->peers[p].ops->cache)
+			continue;
+		if (same(error, got, truth, &attr))
+			continue;
+		/* Gone, or touched since the start: nobody told of either. */
+		if (recorded_is_real(load->tree, path) &&
+		    (truth != load->allowed || attr.ctime_sec + 1 >= world->opt->start_sec))
+			return 0;
+		fprintf(stderr,
+		        "bench_lookup: wrong answer of %s for %s\n"
+		        "  its:   error %d, mode %o, inode %ju, size %ju\n"
+		        "  right: error %d, mode %o, inode %ju, size %ju\n",
+		        world->peers[p].ops->mode, path, -error, got->mode, (uintmax_t)got->ino,
+		        (uintmax_t)got->size, -truth, attr.mode, (uintmax_t)attr.ino,
+		        (uintmax_t)attr.size);
+		return -EIO;
+	}
+	return !truth || truth == load->allowed;
+}
+
+static int verify_chunk(const struct world *world, struct answers *answers, size_t from, size_t n,
+                        unsigned char *keep)
+{
+	int wrong = 0;
+
+	for (size_t p = 0; p < world->npeers; p++) {
+		const struct peer *peer = &world->peers[p];
+
+		if (peer->ops->learn || peer->ops->cache)
+			peer->ops->answer(peer->self, &world->paths->path[from], n,
+			                  answers[p].attrs, answers[p].results);
+	}
+	for (size_t i = 0; i < n && wrong < WRONG_MAX; i++) {
+		int verdict = judge(world, answers, world->paths->path[from + i], i);
+
+		keep[from + i] = verdict > 0;
+		wrong += verdict < 0;
+	}
+	return wrong;
+}
+
+/* Leave out those that changed meanwhile. */
+static int keep_steady(struct world *world, const unsigned char *keep)
+{
+	size_t before = world->paths->count;
+
+	bench_paths_filter(world->paths, keep);
+	world->dropped += before - world->paths->count;
+	if (world->paths->count == before)
+		return 0;
+	if (world->load->per_thread)
+		world->load->per_thread = world->load->per_thread * world->paths->count / before;
+	return world->paths->count ? make_runs(world) : complain("verifying", -ENODATA);
+}
+
+int world_verify(struct world *world)
+{
+	size_t count = world->paths->count;
+	unsigned char *keep = calloc(count, 1);
+	struct answers *answers = calloc(world->npeers, sizeof(*answers));
+	int wrong = 0, error = keep && answers ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !error && wrong < WRONG_MAX; i += CHUNK)
+		wrong += verify_chunk(world, answers, i, count - i < CHUNK ? count - i : CHUNK,
+		                      keep);
+	if (!error)
+		error = wrong ? -EIO : keep_steady(world, keep);
+	free(keep);
+	free(answers);
+	return error;
+}
+
+/* ---- measuring ---- */
+
+struct contender {
+	const struct world *world;
+	struct peer peer;
+	struct mutator *mutator;
+	const char **run;
+	size_t count;
+	size_t index; /* of the peer */
+	size_t per_thread;
+};
+
+struct buffers {
+	struct pathcache_attr attrs[WORLD_BATCH_MAX];
+	int results[WORLD_BATCH_MAX];
+	size_t begin, end; /* this thread's part of the run */
+};
+
+static int contender_setup(void *arg, struct bench_thread *thread)
+{
+	const struct contender *contender = arg;
+	struct buffers *buffers = calloc(1, sizeof(*buffers));
+	int error = buffers ? pathcache_thread_register() : -ENOMEM;
+
+	if (error) {
+		free(buffers);
+		return error;
+	}
+	buffers->end = contender->count;
+	/* Threads start at different places, so that none runs in another's wake. */
+	thread->cursor = contender->count * thread->index / thread->count;
+	if (contender->per_thread) {
+		buffers->begin = contender->per_thread * thread->index;
+		buffers->end = buffers->begin + contender->per_thread;
+		thread->cursor = buffers->begin;
+	}
+	thread->state = buffers;
+	return 0;
+}
+
+static void contender_teardown(void *arg, struct bench_thread *thread)
+{
+	(void)arg;
+	free(thread->state);
+	pathcache_thread_unregister();
+}
+
+static uint64_t contender_op(void *arg, struct bench_thread *thread)
+{
+	const struct contender *contender = arg;
+	const struct workload *load = contender->world->load;
+	struct buffers *buffers = thread->state;
+	size_t n = contender->world->opt->batch;
+
+	if (contender->mutator)
+		mutator_turn(contender->mutator, contender->index);
+	if (n > buffers->end - thread->cursor)
+		n = buffers->end - thread->cursor;
+	contender->peer.ops->answer(contender->peer.self, &contender->run[thread->cursor], n,
+	                            buffers->attrs, buffers->results);
+	for (size_t i = 0; i < n; i++)
+		thread->failed += buffers->results[i] && buffers->results[i] != load->allowed;
+	thread->sink += buffers->attrs[0].ino;
+	thread->cursor += n;
+	if (thread->cursor == buffers->end)
+		thread->cursor = buffers->begin;
+	return n;
+}
+
+static size_t make_contenders(const struct world *world, struct mutator *mutator,
+                              struct contender *contenders, struct bench_variant *variants,
+                              size_t *peers)
+{
+	size_t n = 0;
+
+	for (size_t p = 0; p < world->npeers; p++) {
+		bool kernel = !world->peers[p].ops->learn && !world->peers[p].ops->cache;
+
+		if (kernel && !world->nreal)
+			continue;
+		contenders[n] = (struct contender){
+			.world = world,
+			.peer = world->peers[p],
+			.mutator = mutator,
+			.run = kernel ? world->real : world->all,
+			.count = kernel ? world->nreal : world->nall,
+			.index = p,
+			/* Made paths leave the kernel's parts uneven; it then has all. */
+			.per_thread = kernel && world->load->made ? 0 : world->load->per_thread,
+		};
+		variants[n] = (struct bench_variant){
+			.mode = world->peers[p].ops->mode,
+			.arg = &contenders[n],
+			.setup = contender_setup,
+			.op = contender_op,
+			.teardown = contender_teardown,
+		};
+		peers[n++] = p;
+	}
+	return n;
+}
+
+int world_measure(struct world *world, const struct bench_plan *plan, struct bench_cell *cell,
+                  struct mutator *mutator, size_t *peers, struct bench_result *results)
+{
+	struct contender contenders[PEERS_MAX];
+	struct bench_variant variants[PEERS_MAX];
+	size_t n = make_contenders(world, mutator, contenders, variants, peers);
+	int error = 0;
+
+	cell->variants = variants;
+	cell->nvariants = n;
+	cell->depth = world->paths->mean_depth;
+	cell->paths = world->paths->count;
+	if (mutator)
+		error = mutator_start(mutator);
+	if (!error) {
+		error = bench_run(plan, cell, results);
+		if (mutator) {
+			int stopped = mutator_stop(mutator);
+
+			error = error ? error : stopped;
+		}
+	}
+	cell->variants = NULL;
+	return error ? complain("measuring", error) : (int)n;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One workload and all rivals that know its paths: filled in the order of the
+ * tree, asked again in another order until the answers come from memory as they
+ * would in a program that has run for a while, compared, and then timed.
+ */
+#ifndef BENCH_WORLD_H
+#define BENCH_WORLD_H
+
+#include "harness.h"
+#include "mutators.h"
+#include "peers.h"
+#include "workload.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WORLD_BATCH_MAX = 1024 };
+
+/*
+ * batch: paths in one run, for all rivals alike.
+ * start_sec: when the tree was recorded; files changed since then may differ.
+ */
+struct world_options {
+	const struct peer_ops *const *modes;
+	size_t nmodes;
+	size_t batch;
+	uint64_t budget;
+	uint64_t seed;
+	int64_t start_sec;
+};
+
+struct world {
+	const struct world_options *opt;
+	struct workload *load;
+	struct bench_paths *paths; /* of load; in the order of use once warm */
+	const char **all, **real;  /* runs: at least one batch, by repetition */
+	size_t nall, nreal;
+	struct peer peers[PEERS_MAX];
+	size_t npeers;
+	double bytes_per_file[PEERS_MAX]; /* 0: no cache */
+	uint64_t memos[PEERS_MAX];
+	uint64_t dropped; /* paths that changed since they were recorded */
+};
+
+/*
+ * Create the rivals, teach them and warm them.
+ * Return: 0; -ENOMEM; an error of a rival, told on stderr.
+ */
+int world_open(struct world *world, struct workload *load, const struct world_options *opt);
+
+/* Ask for each path a few times more, as after a change. */
+int world_warm(struct world *world);
+
+/*
+ * Compare all answers with the kernel's, and the record's for made paths.
+ * Return: 0; -EIO when one is wrong, told on stderr; -ENOMEM.
+ */
+int world_verify(struct world *world);
+
+/*
+ * One cell. mutator: runs meanwhile, or NULL.
+ * variants: set to which rivals have a result, world->npeers at most.
+ * Return: how many; a negative errno.
+ */
+int world_measure(struct world *world, const struct bench_plan *plan, struct bench_cell *cell,
+                  struct mutator *mutator, size_t *variants, struct bench_result *results);
+
+int world_close(struct world *world);
+
+#endif
