@@ -168,6 +168,15 @@ void pc_learn_clear(struct pathcache *c)
 	pthread_mutex_unlock(&c->learn.lock);
 }
 
+/* Is this step, or what this bit stands for, left out? A negative control. */
+#if PC_TESTING
+#define IS_OMITTED(kind) (atomic_load_explicit(&rp_memo_test_omit, memory_order_relaxed) & (kind))
+#define STEP_OMITTED(step) IS_OMITTED((step)->kind)
+#else
+#define IS_OMITTED(kind) false
+#define STEP_OMITTED(step) false
+#endif
+
 /* ---- what is worth it ---------------------------------------------------- */
 
 /* Is path as realpath(3) would give it, if no link was followed? */
@@ -195,7 +204,7 @@ static bool is_worth(const struct pc_lookup *lk, enum rp_status st)
 	if (w->nsteps < 2 || w->nsteps > RP_MEMO_DEPS_MAX || w->loose != UINT64_MAX)
 		return false;
 	/* Somebody else's permission is not the process's. */
-	if (w->judged & RP_J_CRED && w->cred != &lk->c->self)
+	if (w->judged & RP_J_CRED && w->cred != &lk->c->self && !IS_OMITTED(RP_DEP_PERM))
 		return false;
 	/* What a start or a root that is private led to cannot be checked later. */
 	for (uint32_t i = 0; i < w->nsteps; i++)
@@ -213,15 +222,6 @@ union way_room {
 	struct rp_way way;
 	char bytes[sizeof(struct rp_way) + RP_MEMO_DEPS_MAX * 12];
 };
-
-/* Is this step, or what this bit stands for, left out? A negative control. */
-#if PC_TESTING
-#define IS_OMITTED(kind) (atomic_load_explicit(&rp_memo_test_omit, memory_order_relaxed) & (kind))
-#define STEP_OMITTED(step) IS_OMITTED((step)->kind)
-#else
-#define IS_OMITTED(kind) false
-#define STEP_OMITTED(step) false
-#endif
 
 /* All steps of the walk but the one numbered last. */
 static void way_draw(const struct rp_walk *w, uint32_t last, const struct rp_node *start,
@@ -292,7 +292,7 @@ static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk
 	atomic_init(&m->epoch, w->epoch);
 	atomic_init(&m->id, w->steps[last].id);
 	m->slot = w->steps[last].slot;
-	if (IS_OMITTED(err ? RP_DEP_NEGATIVE : RP_DEP_LEAF)) {
+	if (err ? STEP_OMITTED(&w->steps[last]) : IS_OMITTED(RP_DEP_LEAF)) {
 		const struct rp_dentry *root = rp_node_name(w->tree->root);
 
 		atomic_init(&m->id, root->id);
@@ -307,8 +307,10 @@ static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk
 	                     : q->named ? RP_M_NAMED
 	                                : 0) |
 	                    (canon ? RP_M_CANON : 0) | (real_len ? RP_M_REAL : 0) |
-	                    (w->gen ? RP_M_GEN : 0) | (w->judged & RP_J_CRED ? RP_M_CRED : 0) |
-	                    (w->judged & RP_J_CAPS ? RP_M_CAPS : 0));
+	                    (w->gen ? RP_M_GEN : 0));
+	if (!IS_OMITTED(RP_DEP_PERM))
+		m->bits |= (uint8_t)((w->judged & RP_J_CRED ? RP_M_CRED : 0) |
+		                     (w->judged & RP_J_CAPS ? RP_M_CAPS : 0));
 	memcpy(m->path, k->path, k->len);
 	if (real_len)
 		memcpy(m->path + k->len, q->real, real_len);
