@@ -258,6 +258,7 @@ static inline void rp_memo_prefetch(struct rp_memo_array *a, uint64_t hash, size
 	m = (const char *)rp_memo_of(atomic_load_explicit(&l->memo[j], memory_order_relaxed));
 	for (size_t at = 0; at < rp_memo_size(len, 0); at += 64)
 		__builtin_prefetch(m + at);
+	__builtin_prefetch(m + rp_memo_size(len, 0) - 1);
 	rp_memo_prefetch_node(l, j);
 }
 
