@@ -293,10 +293,8 @@ static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk
 	atomic_init(&m->id, w->steps[last].id);
 	m->slot = w->steps[last].slot;
 	if (err ? STEP_OMITTED(&w->steps[last]) : IS_OMITTED(RP_DEP_LEAF)) {
-		const struct rp_dentry *root = rp_node_name(w->tree->root);
-
-		atomic_init(&m->id, root->id);
-		m->slot = root->slot;
+		atomic_init(&m->id, w->steps[0].id);
+		m->slot = w->steps[0].slot;
 	}
 	m->node = err ? NULL : q->node;
 	m->flags = k->flags;

@@ -44,9 +44,8 @@ static void group_fetch(struct group *g, struct pc_query *q, const char *const *
 		q->len = strnlen(q->path, RP_PATH_MAX);
 		*k = pc_query_key(q);
 		k->hash = 0;
-		if (!pc_query_hash(q, k))
-			continue;
-		rp_memo_prefetch_line(a, k->hash);
+		if (pc_learns(q->c) && pc_query_hash(q, k))
+			rp_memo_prefetch_line(a, k->hash);
 	}
 	for (size_t i = 0; i < g->n; i++)
 		if (g->key[i].hash)
