@@ -18,6 +18,7 @@
 #include "store.h"
 
 #define BACKLOG_MIN (64u << 10)
+#define OBJECTS_LOAD 2u   /* only misses look there */
 #define BUCKETS_MIN 1024u /* first arrays of both tables; they double as they fill */
 
 static const struct pathcache_options defaults = {
@@ -194,7 +195,7 @@ static int parts_create(struct pathcache *c, const struct pathcache_options *o)
 		if (i == 0)
 			rp_tree_init(&c->tree, a[0], BUCKETS_MIN, NULL);
 		else
-			rp_table_init(&c->objects, a[1], BUCKETS_MIN, pc_node_hash);
+			rp_table_init(&c->objects, a[1], BUCKETS_MIN, OBJECTS_LOAD, pc_node_hash);
 	}
 	if (getrandom(c->tree.secret.bytes, sizeof(c->tree.secret.bytes), 0) !=
 	    (ssize_t)sizeof(c->tree.secret.bytes))

@@ -6,13 +6,14 @@
 /* Buckets moved with each insertion: a growth from n ends before 2n entries. */
 #define TABLE_STEP 8u
 
-void rp_table_init(struct rp_table *t, struct rp_buckets *array, uint32_t n,
+void rp_table_init(struct rp_table *t, struct rp_buckets *array, uint32_t n, uint32_t load,
                    uint32_t (*hash)(const struct rp_hlink *link))
 {
 	memset(t, 0, sizeof(*t));
 	array->mask = n - 1;
 	array->set = 0;
 	t->settled = true;
+	t->load = load;
 	t->hash = hash;
 	atomic_store_explicit(&t->cur, array, memory_order_relaxed);
 }
@@ -20,6 +21,11 @@ void rp_table_init(struct rp_table *t, struct rp_buckets *array, uint32_t n,
 static struct rp_buckets *table_cur(const struct rp_table *t)
 {
 	return atomic_load_explicit(&t->cur, memory_order_relaxed);
+}
+
+static bool is_full(const struct rp_table *t)
+{
+	return t->count >= ((size_t)table_cur(t)->mask + 1) * t->load;
 }
 
 static void chain_add(struct rp_buckets *b, struct rp_hlink *link, uint32_t hash)
@@ -96,14 +102,14 @@ void rp_table_remove(struct rp_table *t, struct rp_hlink *link, uint32_t hash)
 
 bool rp_table_crowded(const struct rp_table *t)
 {
-	return !t->settled && !t->next && t->count > table_cur(t)->mask;
+	return !t->settled && !t->next && is_full(t);
 }
 
 uint32_t rp_table_want(const struct rp_table *t)
 {
 	uint32_t n = table_cur(t)->mask + 1;
 
-	if (t->next || t->old || !t->settled || t->count < n || n > UINT32_MAX / 4)
+	if (t->next || t->old || !t->settled || !is_full(t) || n > UINT32_MAX / 4)
 		return 0;
 	return n * 2;
 }

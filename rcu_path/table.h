@@ -41,6 +41,7 @@ struct rp_table {
 	uint32_t cursor;                  /* change lock; buckets below are in next too */
 	bool settled;                     /* change lock; no reader is left in a replaced array */
 	size_t count;                     /* change lock; entries */
+	uint32_t load;                    /* const; entries a bucket before it grows */
 	uint32_t (*hash)(const struct rp_hlink *link); /* const */
 };
 
@@ -67,14 +68,14 @@ static inline struct rp_hlink *rp_table_next(const struct rp_buckets *b, const s
 	return atomic_load_explicit(&l->next[b->set], memory_order_acquire);
 }
 
-/* array: zeroed, rp_buckets_size(n) bytes, n a power of two. */
-void rp_table_init(struct rp_table *t, struct rp_buckets *array, uint32_t n,
+/* array: zeroed, rp_buckets_size(n) bytes, n a power of two. load: entries a bucket, at least 1. */
+void rp_table_init(struct rp_table *t, struct rp_buckets *array, uint32_t n, uint32_t load,
                    uint32_t (*hash)(const struct rp_hlink *link));
 
 void rp_table_insert(struct rp_table *t, struct rp_hlink *link, uint32_t hash);
 void rp_table_remove(struct rp_table *t, struct rp_hlink *link, uint32_t hash);
 
-/* Are there more entries than buckets, and only readers of a replaced array hold growth up? */
+/* Is it full, and only readers of a replaced array hold growth up? */
 bool rp_table_crowded(const struct rp_table *t);
 
 /* Buckets of the array that rp_table_grow() should get now, or 0. */

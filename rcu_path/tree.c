@@ -12,7 +12,7 @@ static uint32_t dentry_hash(const struct rp_hlink *link)
 
 void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struct rp_node *root)
 {
-	rp_table_init(&t->dentries, array, n, dentry_hash);
+	rp_table_init(&t->dentries, array, n, 1, dentry_hash);
 	rp_slots_init(&t->slots);
 	t->root = root;
 	atomic_init(&t->epoch, 1);

@@ -155,7 +155,7 @@ static struct scene *scene_make(void)
 	struct scene *s = calloc(1, sizeof(*s));
 
 	REQUIRE(s);
-	rp_table_init(&s->table, array_make(s, BUCKETS), BUCKETS, entry_hash);
+	rp_table_init(&s->table, array_make(s, BUCKETS), BUCKETS, 1, entry_hash);
 	for (uint32_t key = 0; key < STAYING; key++) {
 		insert(s, key);
 		feed(s, false);
@@ -218,7 +218,7 @@ static void a_replaced_array_is_whole_until_settled(void)
 
 	REQUIRE(s);
 	first = array_make(s, BUCKETS);
-	rp_table_init(&s->table, s->arrays[0], BUCKETS, entry_hash);
+	rp_table_init(&s->table, s->arrays[0], BUCKETS, 1, entry_hash);
 	for (key = 0; rp_table_buckets(&s->table) == first; key++) {
 		insert(s, key);
 		feed(s, false);
