@@ -45,9 +45,31 @@ static void learn_free(struct pathcache *c, void *p, size_t size)
 	pc_free(c->mem, p, size);
 }
 
-static size_t array_size(const struct rp_memo_array *a)
+static struct rp_memo_array *array_make(struct pathcache *c, uint32_t sets, uint32_t lines)
 {
-	return rp_memo_array_size(rp_memo_sets(a), a->lines);
+	struct rp_memo_array *a = learn_alloc(c, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->line = learn_alloc(c, rp_memo_lines_size(sets, lines));
+	if (!a->line) {
+		learn_free(c, a, sizeof(*a));
+		return NULL;
+	}
+	return a;
+}
+
+static size_t array_lines_size(const struct rp_memo_array *a)
+{
+	return rp_memo_lines_size(rp_memo_sets(a), a->lines);
+}
+
+static void array_free(struct pathcache *c, struct rp_memo_array *a)
+{
+	if (!a)
+		return;
+	learn_free(c, a->line, array_lines_size(a));
+	learn_free(c, a, sizeof(*a));
 }
 
 static size_t heads_size(uint32_t n)
@@ -71,11 +93,14 @@ void pc_learn_init(struct pathcache *c, const struct pathcache_options *o)
 	if (o->mode != PATHCACHE_MODE_RCU)
 		return;
 	l->share = o->budget / 100 * o->memo_share;
-	array = learn_alloc(c, rp_memo_array_size(LEARN_SETS_MIN, lines));
+	array = array_make(c, LEARN_SETS_MIN, lines);
 	heads = array ? learn_alloc(c, heads_size(LEARN_WAYS_MIN)) : NULL;
 	if (!heads) {
 		/* A share too small for anything is none. */
-		learn_free(c, array, rp_memo_array_size(LEARN_SETS_MIN, lines));
+		if (array) {
+			learn_free(c, array->line, rp_memo_lines_size(LEARN_SETS_MIN, lines));
+			learn_free(c, array, sizeof(*array));
+		}
 		l->share = 0;
 		return;
 	}
@@ -87,11 +112,8 @@ void pc_learn_fini(struct pathcache *c)
 	struct pc_learn *l = &c->learn;
 
 	if (pc_learns(c)) {
-		struct rp_memo_array *cur = rp_memos_array(&l->memos);
-
-		learn_free(c, cur, array_size(cur));
-		if (l->memos.next)
-			learn_free(c, l->memos.next, array_size(l->memos.next));
+		array_free(c, rp_memos_array(&l->memos));
+		array_free(c, l->memos.next);
 		learn_free(c, l->memos.ways, heads_size(l->memos.ways_mask + 1));
 	}
 	pthread_mutex_destroy(&l->lock);
@@ -146,8 +168,8 @@ void pc_learn_free(struct pathcache *c, struct pc_retired *r)
 		struct rp_memo_array *a = r->memo_arrays;
 
 		r->memo_arrays = a->next;
-		bytes += pc_mem_cost(c->mem, array_size(a));
-		learn_free(c, a, array_size(a));
+		bytes += pc_mem_cost(c->mem, array_lines_size(a)) + pc_mem_cost(c->mem, sizeof(*a));
+		array_free(c, a);
 	}
 	if (!bytes)
 		return;
@@ -323,7 +345,7 @@ static void feed(struct pathcache *c)
 	struct rp_memo_array *a;
 
 	if (sets) {
-		a = learn_alloc(c, rp_memo_array_size(sets, rp_memos_array(t)->lines));
+		a = array_make(c, sets, rp_memos_array(t)->lines);
 		if (a)
 			rp_memos_grow(t, a);
 	}
@@ -333,7 +355,8 @@ static void feed(struct pathcache *c)
 	pthread_mutex_lock(&c->lock);
 	a->next = c->retired.memo_arrays;
 	c->retired.memo_arrays = a;
-	retire_bytes(c, array_size(a));
+	retire_bytes(c, array_lines_size(a));
+	retire_bytes(c, sizeof(*a));
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -82,11 +82,12 @@ struct rp_memo_line {
 	_Atomic(uint64_t) node[RP_MEMO_LINE]; /* atomic; to prefetch only */
 };
 
+/* Apart from its lines, whose size then is a power of two. */
 struct rp_memo_array {
+	struct rp_memo_line *line;  /* const */
 	uint32_t mask;              /* const; lines in all, less one */
 	uint32_t lines;             /* const; of a set; a power of two */
 	struct rp_memo_array *next; /* the owner's; of the retired */
-	alignas(64) struct rp_memo_line line[];
 };
 
 struct rp_memos {
@@ -128,9 +129,9 @@ static inline uint32_t rp_memo_sets(const struct rp_memo_array *a)
 	return (a->mask + 1) / a->lines;
 }
 
-static inline size_t rp_memo_array_size(uint32_t sets, uint32_t lines)
+static inline size_t rp_memo_lines_size(uint32_t sets, uint32_t lines)
 {
-	return sizeof(struct rp_memo_array) + (size_t)sets * lines * sizeof(struct rp_memo_line);
+	return (size_t)sets * lines * sizeof(struct rp_memo_line);
 }
 
 __extension__ typedef unsigned __int128 rp_u128;
@@ -318,7 +319,7 @@ static inline void rp_memo_stamp(struct rp_memo *m, uint64_t epoch)
 
 /* ---- all below: context: memo lock ------------------------------------- */
 
-/* array: zeroed, rp_memo_array_size(sets, lines) bytes, sets a power of two; heads likewise. */
+/* array: its line zeroed, rp_memo_lines_size(sets, lines) bytes; sets a power of two; heads likewise. */
 void rp_memos_init(struct rp_memos *t, struct rp_memo_array *array, uint32_t sets, uint32_t lines,
                    struct rp_way **heads, uint32_t nheads);
 
@@ -347,7 +348,7 @@ struct rp_memo *rp_memos_evict(struct rp_memos *t, const struct rp_tree *tree);
 /* Sets of the array that rp_memos_grow() should get now, or 0. */
 uint32_t rp_memos_want(const struct rp_memos *t);
 
-/* Begin to grow into array, zeroed, of twice the sets. */
+/* Begin to grow into array, its line zeroed, of twice the sets. */
 void rp_memos_grow(struct rp_memos *t, struct rp_memo_array *array);
 
 /*
