@@ -265,9 +265,10 @@ int pathcache_close(struct pathcache *cache);
 
 /* ---- queries ----------------------------------------------------------- */
 /*
- * Context of all queries: any thread. A hit does not block, does not allocate
- * (but for a path of more than some 45 components, which takes a temporary
- * buffer) and may run inside the host's read section. A miss asks the backend with no
+ * Context of all queries: any thread. A hit does not block and may run inside
+ * the host's read section; it allocates only to remember a path that it has
+ * walked (options memo_share), which it leaves where another thread does so,
+ * and for one of more than some 45 components. A miss asks the backend with no
  * lock and no read section of the cache held; it may block and allocate.
  * With PATHCACHE_CACHED a query never blocks.
  * path: NUL-terminated bytes, at most 4095; borrowed.
@@ -276,7 +277,9 @@ int pathcache_close(struct pathcache *cache);
 /*
  * Attributes of what path leads to, the link's own with PATHCACHE_NOFOLLOW.
  * On a hit all of path's bindings and all of attr were true at one instant
- * during the call. Source: stat(2), path_resolution(7).
+ * during the call. Attributes that the cache's packed form cannot hold, times
+ * outside the years 1901 to 2446 above all, are asked each time.
+ * Source: stat(2), path_resolution(7).
  */
 int pathcache_stat(struct pathcache *cache, const char *path, const struct pathcache_how *how,
                    struct pathcache_attr *attr);
