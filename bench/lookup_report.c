@@ -83,8 +83,9 @@ static void write_csv(const struct report *report, const struct world *world,
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at, ";%s", note);
 	if (world->bytes_per_file[peer] > 0)
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at,
-		               ";bytes_per_file=%.1f;memos=%ju", world->bytes_per_file[peer],
-		               (uintmax_t)world->memos[peer]);
+		               ";bytes_per_file=%.1f;memos=%ju;stamps_per_lookup=%.6f",
+		               world->bytes_per_file[peer], (uintmax_t)world->memos[peer],
+		               world->stamps[peer]);
 	if (renames > 0)
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at, ";renames_per_s=%.0f",
 		               renames);

@@ -414,11 +414,37 @@ static size_t make_contenders(const struct world *world, struct mutator *mutator
 	return n;
 }
 
+static void read_stats(const struct world *world, struct pathcache_stats *stats)
+{
+	for (size_t i = 0; i < world->npeers; i++) {
+		const struct peer *peer = &world->peers[i];
+
+		stats[i] = (struct pathcache_stats){.size = sizeof(stats[i])};
+		if (peer->ops->cache)
+			pathcache_get_stats(peer->ops->cache(peer->self), &stats[i]);
+	}
+}
+
+static void count_stamps(struct world *world, const struct pathcache_stats *before)
+{
+	struct pathcache_stats now[PEERS_MAX];
+
+	read_stats(world, now);
+	for (size_t i = 0; i < world->npeers; i++) {
+		uint64_t lookups = now[i].lookups - before[i].lookups;
+
+		world->stamps[i] = lookups ? (double)(now[i].memo_stamps - before[i].memo_stamps) /
+		                                     (double)lookups
+		                           : 0;
+	}
+}
+
 int world_measure(struct world *world, const struct bench_plan *plan, struct bench_cell *cell,
                   struct mutator *mutator, size_t *peers, struct bench_result *results)
 {
 	struct contender contenders[PEERS_MAX];
 	struct bench_variant variants[PEERS_MAX];
+	struct pathcache_stats before[PEERS_MAX];
 	size_t n = make_contenders(world, mutator, contenders, variants, peers);
 	int error = 0;
 
@@ -426,10 +452,12 @@ int world_measure(struct world *world, const struct bench_plan *plan, struct ben
 	cell->nvariants = n;
 	cell->depth = world->paths->mean_depth;
 	cell->paths = world->paths->count;
+	read_stats(world, before);
 	if (mutator)
 		error = mutator_start(mutator);
 	if (!error) {
 		error = bench_run(plan, cell, results);
+		count_stamps(world, before);
 		if (mutator) {
 			int stopped = mutator_stop(mutator);
 

@@ -40,7 +40,9 @@ struct world {
 	size_t npeers;
 	double bytes_per_file[PEERS_MAX]; /* 0: no cache */
 	uint64_t memos[PEERS_MAX];
-	uint64_t dropped; /* paths that changed since they were recorded */
+	double stamps
+		[PEERS_MAX]; /* of the last cell: stores to shared memory of memo hits, a lookup */
+	uint64_t dropped;    /* paths that changed since they were recorded */
 };
 
 /*

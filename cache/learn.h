@@ -19,7 +19,7 @@
 
 #include "lookup.h"
 
-#define PC_STAMP_WAY 16u     /* checks within one epoch before ways are stamped */
+#define PC_STAMP_WAY 256u    /* checks within one epoch before ways are stamped */
 #define PC_STAMP_MEMO 16384u /* ... and before memos are */
 
 /* Are memos kept? */
