@@ -258,15 +258,17 @@ bool rp_memos_put(struct rp_memos *t, const struct rp_tree *tree, struct rp_memo
 			return false;
 		*out = place_get(place_at(cur, k->hash, m->slot % set_places(cur)));
 	}
-	set_replace(cur, k->hash, *out, word);
+	/*
+	 * Not where *out stood: a line before may have got a free place since,
+	 * and hide it.
+	 */
+	if (*out)
+		memo_remove(t, tree, *out);
+	set_replace(cur, k->hash, NULL, word);
 	/* A set that was taken over holds the same memos, or a part of them. */
-	if (in_next(t, cur, k->hash)) {
-		if (*out)
-			set_replace(t->next, memo_hash(tree, *out), *out, 0);
+	if (in_next(t, cur, k->hash))
 		set_replace(t->next, k->hash, NULL, word);
-	}
-	if (!*out)
-		count_add(t, 1);
+	count_add(t, 1);
 	return true;
 }
 
