@@ -37,12 +37,18 @@ paths=23
 PATHCACHE_SEED=1 "$demo" --quick --csv "$work/csv" "$tree" >"$work/out" 2>"$work/err" ||
 	fail "the demo failed"
 expect '^seed: 1$' "$work/out"
-expect "^verified: $paths answers equal the kernel's in all 4 modes" "$work/out"
+expect "^verified: $paths answers equal the kernel's in all 5 modes" "$work/out"
+expect "^memos: $paths of $paths paths, [1-9][0-9]* bytes each\$" "$work/out"
 expect '^floor of a system call here: getppid [0-9.]+ ns$' "$work/out"
 expect '^questions to the kernel while measuring, all caches: 0$' "$work/out"
 if [ "$allocator" = jemalloc ]; then
-	expect 'queries .*: 0 stores, 0 wrong answers, 0 questions to the kernel$' "$work/out"
-	expect '^read-only, rcu: one lookup answered$' "$work/out"
+	for mode in rcu rcu-walk; do
+		expect "^memory of the $mode cache .*: 0 stores, 0 wrong .*, 0 questions to the kernel\$" \
+			"$work/out"
+		expect "^read-only, $mode: one lookup answered\$" "$work/out"
+	done
+	expect '^memory of the rcu cache .* [1-9][0-9]* answered by memos' "$work/out"
+	expect '^memory of the rcu-walk cache .* 0 answered by memos' "$work/out"
 	for mode in lockref refwalk locked; do
 		expect "^read-only, $mode: one lookup died of SIGSEGV" "$work/out"
 	done
@@ -51,7 +57,7 @@ else
 fi
 
 expect '^bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra$' "$work/csv"
-for mode in rcu lockref refwalk locked syscall; do
+for mode in rcu rcu-walk lockref refwalk locked syscall; do
 	for scenario in all hot500; do
 		expect "^demo,$scenario,$mode,1,[0-9.]+,$paths,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+," \
 			"$work/csv"

@@ -21,6 +21,13 @@ enum {
 	PASSES = 200,
 	MAX_THREADS = 4,
 	ABSENT_EVERY = 4,
+	UPKEEP_STEP = 1 << 20,
+	/*
+	 * A thread stamps the memos it has to check once it has checked very many
+	 * without a change in between: fewer than these, see cache/learn.h.
+	 */
+	SETTLE_QUERIES = 40000,
+	SETTLE_ROUNDS = 20,
 };
 
 enum kind { ASK_STAT, ASK_LSTAT, ASK_ACCESS, ASK_READLINK, ASK_REALPATH, KINDS };
@@ -139,6 +146,46 @@ static void prove(struct prover *prover)
 	}
 }
 
+static struct pathcache_stats stats_of(struct pathcache *cache)
+{
+	struct pathcache_stats stats = {.size = sizeof(stats)};
+
+	pathcache_get_stats(cache, &stats);
+	return stats;
+}
+
+static void ask_everything(struct proof *proof)
+{
+	for (size_t i = 0; i < proof->count; i++)
+		for (unsigned int k = 0; k < KINDS; k++)
+			ask(proof->cache, k, proof->probes[i].path, PATHCACHE_CACHED);
+}
+
+/*
+ * Learning and stamping are stores that some hits make, once. Ask until neither
+ * is left, and nothing that was replaced waits to be freed. No query misses
+ * here, so no thread has a token to take another memo's place with.
+ * Return: 0; -EBUSY.
+ */
+static int settle(struct proof *proof)
+{
+	for (unsigned int round = 0; round < SETTLE_ROUNDS; round++) {
+		struct pathcache_stats before, now;
+
+		while (pathcache_maintain(proof->cache, UPKEEP_STEP) > 0)
+			;
+		before = stats_of(proof->cache);
+		for (size_t n = 0; n < SETTLE_QUERIES; n += proof->count * KINDS)
+			ask_everything(proof);
+		now = stats_of(proof->cache);
+		if (now.memos == before.memos && now.memo_bytes == before.memo_bytes &&
+		    now.memo_stamps == before.memo_stamps &&
+		    now.backend_calls == before.backend_calls)
+			return 0;
+	}
+	return -EBUSY;
+}
+
 static void *prover_main(void *arg)
 {
 	struct prover *prover = arg;
@@ -164,13 +211,6 @@ static void store_seen(int signal)
 	(void)signal;
 	(void)written;
 	_exit(3);
-}
-
-static uint64_t backend_calls(struct pathcache *cache)
-{
-	struct pathcache_stats stats = {.size = sizeof(stats)};
-
-	return pathcache_get_stats(cache, &stats) ? 0 : stats.backend_calls;
 }
 
 /* Protect between the barriers. All provers run, so each barrier is met even on failure. */
@@ -207,7 +247,7 @@ static int run_provers(struct proof *proof, struct proof_result *result)
 	struct prover provers[MAX_THREADS] = {0};
 	unsigned int cpus = bench_cpu_count();
 	unsigned int threads = cpus < 2 ? 2 : cpus > MAX_THREADS ? MAX_THREADS : cpus;
-	uint64_t before = backend_calls(proof->cache);
+	struct pathcache_stats before = stats_of(proof->cache), now;
 	int error;
 
 	pthread_barrier_init(&proof->ready, NULL, threads + 1);
@@ -223,7 +263,9 @@ static int run_provers(struct proof *proof, struct proof_result *result)
 	}
 	result->threads = threads;
 	result->paths = proof->count;
-	result->backend_calls = backend_calls(proof->cache) - before;
+	now = stats_of(proof->cache);
+	result->backend_calls = now.backend_calls - before.backend_calls;
+	result->memo_hits = now.memo_hits - before.memo_hits;
 	pthread_barrier_destroy(&proof->ready);
 	pthread_barrier_destroy(&proof->read_only);
 	pthread_barrier_destroy(&proof->finished);
@@ -242,6 +284,8 @@ int proof_zero_stores(struct pathcache *cache, const struct bench_paths *set,
 		return -ENOMEM;
 	error = add_probes(&proof, set);
 	if (!error)
+		error = settle(&proof);
+	if (!error)
 		error = run_provers(&proof, result);
 	for (size_t i = 0; i < proof.count; i++)
 		free(proof.probes[i].path);
@@ -251,20 +295,27 @@ int proof_zero_stores(struct pathcache *cache, const struct bench_paths *set,
 
 /* ---- the counter-proof ---- */
 
-int proof_mode_by_name(const char *mode)
+int proof_set_mode(struct pathcache_options *options, const char *mode)
 {
-	static const char *const names[] = {
-		[PATHCACHE_MODE_RCU] = "rcu",
-		[PATHCACHE_MODE_LOCKREF] = "lockref",
-		[PATHCACHE_MODE_REFWALK] = "refwalk",
-		[PATHCACHE_MODE_LOCKED] = "locked",
+	static const struct {
+		const char *name;
+		enum pathcache_mode mode;
+		int memos;
+	} modes[] = {
+		{"rcu", PATHCACHE_MODE_RCU, 1},         {"rcu-walk", PATHCACHE_MODE_RCU, 0},
+		{"lockref", PATHCACHE_MODE_LOCKREF, 0}, {"refwalk", PATHCACHE_MODE_REFWALK, 0},
+		{"locked", PATHCACHE_MODE_LOCKED, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(names[i], mode))
-			return (int)i;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(modes[i].name, mode))
+			continue;
+		options->mode = modes[i].mode;
+		if (!modes[i].memos)
+			options->memo_share = 0;
+		return 0;
 	}
-	return -1;
+	return -EINVAL;
 }
 
 int proof_child_main(const char *mode, const char *path)
@@ -273,17 +324,16 @@ int proof_child_main(const char *mode, const char *path)
 	const struct rlimit no_core = {0, 0};
 	struct pathcache_options options;
 	struct pathcache *cache;
-	int number = proof_mode_by_name(mode);
 
-	if (number < 0)
+	pathcache_options_init(&options);
+	if (proof_set_mode(&options, mode))
 		return 2;
 	/* Sanitizers and core dumps would only be in the way of the expected end. */
 	setrlimit(RLIMIT_CORE, &no_core);
 	signal(SIGSEGV, SIG_DFL);
-	pathcache_options_init(&options);
-	options.mode = (uint32_t)number;
 	if (pathcache_open(&cache, "/", &options))
 		return 2;
+	/* To fill, to learn, and to be sure. */
 	for (int i = 0; i < 3; i++)
 		ask(cache, ASK_LSTAT, path, 0);
 	if (ask(cache, ASK_LSTAT, path, PATHCACHE_CACHED) < 0 || pc_test_protect(cache, 1))

@@ -16,6 +16,7 @@ struct proof_result {
 	unsigned int threads;
 	uint64_t queries;       /* done while the memory was read-only */
 	uint64_t negatives;     /* ... of them for names that do not exist */
+	uint64_t memo_hits;     /* ... of them answered by a memo */
 	uint64_t wrong;         /* answers that were another than before */
 	uint64_t backend_calls; /* questions asked while it was read-only */
 	size_t paths;           /* that were asked for */
@@ -24,10 +25,10 @@ struct proof_result {
 /*
  * Ask for up to a few hundred paths of set in all ways there are, from several
  * threads, while cache is read-only. A store ends the process with a message
- * and exit status 3. cache: opened in rcu mode on "/".
+ * and exit status 3. cache: opened in rcu mode on "/", with memos or without.
  * Return: 0 and result; -ENODATA when no path stayed in memory; -EOPNOTSUPP
  *   when this build's allocator cannot be protected; -ENOMEM and other
- *   errors of pc_test_protect().
+ *   errors of pc_test_protect(); -EBUSY when hits did not cease to be learned.
  */
 int proof_zero_stores(struct pathcache *cache, const struct bench_paths *set,
                       struct proof_result *result);
@@ -46,7 +47,9 @@ int proof_child_main(const char *mode, const char *path);
  */
 int proof_run_child(const char *mode, const char *path);
 
-/* The enum pathcache_mode of a name, or -1. */
-int proof_mode_by_name(const char *mode);
+struct pathcache_options;
+
+/* Set what a mode of the demo stands for: rcu with memos, others without. Return: 0; -EINVAL. */
+int proof_set_mode(struct pathcache_options *options, const char *mode);
 
 #endif

@@ -9,6 +9,7 @@
 enum {
 	WARM_PASSES = 2, /* after the one that fills */
 	CHUNK = 64,
+	UPKEEP_STEP = 1 << 20,
 	WRONG_MAX = 10,
 };
 
@@ -81,10 +82,23 @@ static int shuffle(struct world *world, uint64_t seed)
 	return world->load->ordered ? 0 : bench_paths_shuffle(world->paths, seed);
 }
 
+/* Free what was replaced while they were warmed, the smaller tables above all. */
+static void maintain_caches(const struct world *world)
+{
+	for (size_t i = 0; i < world->npeers; i++) {
+		const struct peer *peer = &world->peers[i];
+
+		while (peer->ops->cache &&
+		       pathcache_maintain(peer->ops->cache(peer->self), UPKEEP_STEP) > 0)
+			;
+	}
+}
+
 int world_warm(struct world *world)
 {
 	for (int pass = 0; pass < WARM_PASSES; pass++)
 		ask_caches(world);
+	maintain_caches(world);
 	return 0;
 }
 
