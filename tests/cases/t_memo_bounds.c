@@ -86,6 +86,51 @@ static void no_share_means_no_memos(void)
 	scene_end(&s);
 }
 
+/* ---- texts that no memo has ---------------------------------------------- */
+
+/* realpath() of path, as often as a memo would need, and then for nothing more to be stored. */
+static void ask_for_text(const struct scene *s, const char *path, size_t size, ssize_t want)
+{
+	struct pathcache_stats before, now;
+	char text[4096];
+
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pathcache_realpath(s->cache, path, NULL, text, size), want);
+	before = ts_stats(s->cache);
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(pathcache_realpath(s->cache, path, NULL, text, size), want);
+	now = ts_stats(s->cache);
+	CHECK_EQ(now.hits, before.hits + 50);
+	CHECK_EQ(now.bytes, before.bytes);
+	CHECK_EQ(now.memo_bytes, before.memo_bytes);
+}
+
+/* Hits store nothing, whether or not a memo could tell them all. */
+static void a_text_that_no_memo_has_is_not_learned_for_ever(void)
+{
+	char path[1400] = "";
+	struct scene s;
+	size_t len = 0;
+
+	scene_begin(&s);
+	for (char c = 'a'; c <= 'f'; c++) {
+		path[len] = '/';
+		memset(path + len + 1, c, 200);
+		len += 201;
+		path[len] = '\0';
+		ts_dir(&s.tree, path + 1, 0755);
+	}
+	ts_symlink(&s.tree, "a-link-to-the-end", path + 1);
+	ask_for_text(&s, path, sizeof(path), (ssize_t)len);
+	ask_for_text(&s, "/a-link-to-the-end", sizeof(path), (ssize_t)len);
+	ts_dir(&s.tree, "directory", 0755);
+	ask_for_text(&s, "/directory/../directory", 5, -ERANGE);
+	ask_for_text(&s, "/directory/.", 5, -ERANGE);
+	ask_for_text(&s, "/directory/../directory", 64, (ssize_t)strlen("/directory"));
+	ask_for_text(&s, "/directory/../directory", 5, -ERANGE);
+	scene_end(&s);
+}
+
 /* ---- the share --------------------------------------------------------- */
 
 struct scan {
@@ -357,6 +402,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(options_out_of_range_are_refused),
 	TS_CASE(a_smaller_struct_means_the_defaults),
 	TS_CASE(no_share_means_no_memos),
+	TS_CASE(a_text_that_no_memo_has_is_not_learned_for_ever),
 	TS_CASE(memos_keep_to_their_share),
 	TS_CASE(names_have_the_rest),
 	TS_CASE(memory_that_fails_now_and_then_harms_no_answer),
