@@ -335,9 +335,9 @@ struct rp_way **rp_ways_grow(struct rp_memos *t, struct rp_way **heads, uint32_t
 bool rp_memos_room(const struct rp_memos *t, const struct rp_memo_key *k);
 
 /*
- * Put m, of key k, at its place: of an older one with this key, a free one, or
- * of a dead one; with force of any. Return: whether it has one; *out: the memo
- * that lost its own, the caller's to retire, or NULL.
+ * Put m, of key k, instead of an older one with this key, or of a dead one, or in
+ * a free place; with force instead of any. Return: whether it has a place; it is
+ * then found. *out: the memo that lost its own, the caller's to retire, or NULL.
  */
 bool rp_memos_put(struct rp_memos *t, const struct rp_tree *tree, struct rp_memo *m,
                   const struct rp_memo_key *k, bool force, struct rp_memo **out);
