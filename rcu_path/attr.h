@@ -153,13 +153,25 @@ static inline uint64_t rp_word_load(const _Atomic(uint64_t) *word)
 typedef uint64_t rp_pair __attribute__((vector_size(16)));
 typedef uint32_t rp_quad __attribute__((vector_size(16)));
 
+/* Which half of a word in a quad is the lower one. */
+#define RP_LOW (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1 : 0)
+
+/* The thread sanitizer must see the loads; each compiler says in its own way that it is there. */
+#if defined(__has_feature)
+#define RP_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define RP_TSAN 1
+#else
+#define RP_TSAN 0
+#endif
+
 /*
  * Two relaxed loads, words at a multiple of 16 bytes. One instruction where
  * its halves are known to be read whole: each of them is all that A1 and A2 need.
  */
 static inline rp_pair rp_pair_load(const _Atomic(uint64_t) *words)
 {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !RP_TSAN
 	rp_pair pair;
 
 	__asm__ __volatile__("movdqa %1, %0"
@@ -187,7 +199,8 @@ static inline __attribute__((always_inline)) void rp_attr_unpack(const _Atomic(u
 	const rp_pair t0 = rp_pair_load(&words[8]), t1 = rp_pair_load(&words[10]);
 	const rp_pair sec0 = (t0 >> RP_TIME_NSEC_BITS) + (uint64_t)RP_TIME_SEC_MIN;
 	const rp_pair sec1 = (t1 >> RP_TIME_NSEC_BITS) + (uint64_t)RP_TIME_SEC_MIN;
-	const rp_quad nsec = __builtin_shuffle((rp_quad)t0, (rp_quad)t1, (rp_quad){0, 2, 4, 6}) &
+	const rp_quad nsec = __builtin_shufflevector((rp_quad)t0, (rp_quad)t1, RP_LOW, 2 + RP_LOW,
+	                                             4 + RP_LOW, 6 + RP_LOW) &
 	                     ((1u << RP_TIME_NSEC_BITS) - 1);
 	uint64_t word = rp_word_load(&words[0]);
 
