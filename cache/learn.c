@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hit.h"
 #include "reclaim.h"
 
 #define LEARN_TOKENS 64u  /* a thread may save */
@@ -219,6 +220,30 @@ static bool is_clean(const char *path, size_t len)
 	return true;
 }
 
+/* The canonical text that is to stand in a memo; 0: none. */
+static size_t real_len_of(const struct pc_query *q)
+{
+	return q->real && q->result <= (ssize_t)RP_MEMO_PATH_MAX ? (size_t)q->result : 0;
+}
+
+/*
+ * Is there a memo that lives, and serves as well as one of lk would? What is
+ * hit for want of a better one would else be learned again each time.
+ */
+static bool is_known(const struct pc_lookup *lk)
+{
+	const struct rp_memo_key k = pc_query_key(lk->q);
+	const struct rp_walk *w = &lk->w;
+	const struct rp_memo *m = rp_memo_find(rp_memos_array(&lk->c->learn.memos), &k);
+
+	if (!m || !rp_memo_lives(w->tree, m, w->epoch))
+		return false;
+	if (pc_memo_may_search(lk->c, w->cred, m))
+		return m->bits & (RP_M_CANON | RP_M_REAL) || !real_len_of(lk->q);
+	/* The process goes before others. */
+	return !(m->bits & RP_M_CAPS) || w->judged & RP_J_CAPS;
+}
+
 static bool is_worth(const struct pc_lookup *lk, enum rp_status st)
 {
 	const struct rp_walk *w = &lk->w;
@@ -298,7 +323,7 @@ static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk
 {
 	const struct rp_walk *w = &lk->w;
 	const struct pc_query *q = lk->q;
-	size_t real_len = q->real && q->result <= (ssize_t)RP_MEMO_PATH_MAX ? (size_t)q->result : 0;
+	size_t real_len = real_len_of(q);
 	bool canon = !err && !k->start && !w->links && w->root == w->tree->root &&
 	             is_clean(k->path, k->len);
 	struct rp_memo *m;
@@ -424,6 +449,11 @@ void pc_learn_missed(struct pathcache *c)
 		atomic_store_explicit(&n->tokens, tokens + 1, memory_order_relaxed);
 }
 
+bool pc_learn_wants(const struct pc_lookup *lk, enum rp_status st)
+{
+	return is_worth(lk, st) && !is_known(lk);
+}
+
 void pc_learn(struct pc_lookup *lk, enum rp_status st)
 {
 	struct pathcache *c = lk->c;
@@ -433,8 +463,6 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st)
 	struct rp_memo_key k;
 	bool force;
 
-	if (!is_worth(lk, st))
-		return;
 	k = pc_query_key(lk->q);
 	if (!is_admitted(c, &k, &force))
 		return;

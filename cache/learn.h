@@ -38,9 +38,12 @@ void pc_learn_clear(struct pathcache *c);
 void pc_learn_fini(struct pathcache *c);
 
 /*
- * Remember the walk of lk, a hit that has just been found valid; st: what
- * ended it. Context: no lock, no read section; does not block.
+ * Is the walk of lk, a hit that has just been found valid, to be remembered?
+ * st: what ended it. Context: the read section of the walk, as its node is looked at.
  */
+bool pc_learn_wants(const struct pc_lookup *lk, enum rp_status st);
+
+/* Remember it. Context: no lock, no read section; does not block. */
 void pc_learn(struct pc_lookup *lk, enum rp_status st);
 
 /* The calling thread's lookup asked the backend: a token. */

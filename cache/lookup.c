@@ -715,7 +715,7 @@ static __attribute__((noinline)) ssize_t lookup_run(struct pc_lookup *lk)
 	struct pc_query *q = lk->q;
 	struct pc_counts *counts = pc_counts(q->c->tally);
 	enum rp_status st;
-	bool killed;
+	bool killed, learns;
 
 	pc_count_in(counts, PC_LOOKUPS);
 	pc_read_begin();
@@ -723,11 +723,12 @@ static __attribute__((noinline)) ssize_t lookup_run(struct pc_lookup *lk)
 	st = run_once(lk);
 	if ((st != RP_OK && st != RP_ERR) || !rp_walk_valid(&lk->w))
 		return lookup_slow(lk, st);
+	learns = q->hash && pc_learn_wants(lk, st);
 	killed = lk->w.mode != RP_MODE_RCU && steps_put(lk);
 	pc_read_end();
 	if (__builtin_expect(killed, 0))
 		steps_bury(lk);
-	if (q->hash)
+	if (learns)
 		pc_learn(lk, st);
 	if (__builtin_expect(lk->more != NULL, 0))
 		free(lk->more);

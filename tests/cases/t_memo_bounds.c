@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "scene.h"
 
@@ -398,6 +399,135 @@ static void memory_that_is_gone_harms_no_answer(void)
 	}
 }
 
+/* ---- what is asked again and again -------------------------------------- */
+
+#define AGAIN 50
+#define WARM 8
+#define SOMEBODY 4712u
+
+struct again {
+	struct failing failing; /* counts, and does not fail */
+	struct app app;
+	uid_t uid; /* of the process, in the cache's eyes */
+	struct pathcache_cred cred;
+};
+
+/* Files with canonical paths too long to be remembered, and one that its owner may search the way to. */
+static void again_begin(struct again *again)
+{
+	struct pathcache_options opt;
+	uid_t uid = geteuid();
+	char path[1600];
+	int at = 0;
+
+	memset(again, 0, sizeof(*again));
+	again->failing.allocator = (struct pathcache_allocator){
+		.alloc = failing_alloc, .free = failing_free, .ctx = &again->failing};
+	again->cred = (struct pathcache_cred){.size = sizeof(again->cred),
+	                                      .uid = 4711,
+	                                      .gid = 4711,
+	                                      .caps = PATHCACHE_CAP_DAC_READ_SEARCH};
+	pathcache_options_init(&opt);
+	opt.allocator = &again->failing.allocator;
+	/* The process has no capabilities when it opens the cache. */
+	REQUIRE(uid || seteuid(SOMEBODY) == 0);
+	again->uid = geteuid();
+	app_begin_with(&again->app, &opt);
+	REQUIRE(uid || seteuid(uid) == 0);
+	for (int i = 0; i < 6; i++) {
+		at += snprintf(path + at, sizeof(path) - (size_t)at, "%s%0200d", i ? "/" : "", i);
+		ts_ns_add(&again->app.ns, path, S_IFDIR | 0755, NULL);
+	}
+	ts_ns_add(&again->app.ns, "way-to-the-deep", S_IFLNK | 0777, path);
+	snprintf(path + at, sizeof(path) - (size_t)at, "/file");
+	ts_ns_add(&again->app.ns, path, S_IFREG | 0644, NULL);
+	ts_ns_add(&again->app.ns, "directory", S_IFDIR | 0755, NULL);
+	ts_ns_add(&again->app.ns, "directory/file", S_IFREG | 0644, NULL);
+	ts_ns_add(&again->app.ns, "closed", S_IFDIR | 0700, NULL)->uid = again->uid;
+	ts_ns_add(&again->app.ns, "closed/file", S_IFREG | 0644, NULL);
+}
+
+static void again_end(struct again *again)
+{
+	app_end(&again->app);
+	CHECK_EQ(atomic_load(&again->failing.live), 0);
+}
+
+/* Hits that no memo can answer, whoever has learned one: no memory is asked for. */
+static void ask_again(struct again *again, void (*ask)(struct again *again))
+{
+	uint64_t asked = 0;
+
+	for (int i = 0; i < WARM + AGAIN; i++) {
+		if (i == WARM)
+			asked = atomic_load(&again->failing.asked);
+		ask(again);
+	}
+	CHECK_EQ(atomic_load(&again->failing.asked), asked);
+}
+
+static void ask_with_a_small_buffer(struct again *again)
+{
+	char buf[4];
+
+	CHECK_EQ(pathcache_realpath(again->app.cache, "/directory/../directory/./file", NULL, buf,
+	                            sizeof(buf)),
+	         -ERANGE);
+}
+
+static void ask_for_a_long_text(struct again *again)
+{
+	char buf[4096];
+
+	CHECK_EQ(pathcache_realpath(again->app.cache, "/way-to-the-deep/file", NULL, buf,
+	                            sizeof(buf)),
+	         6 * 201 + 5);
+}
+
+/* Each may, by what the other has not. */
+static void ask_by_turns(struct again *again)
+{
+	struct pathcache_how how = {.size = sizeof(how), .cred = &again->cred};
+	struct pathcache_attr attr;
+	char buf[64];
+
+	CHECK_EQ(pathcache_stat(again->app.cache, "/closed/././file", &how, &attr), 0);
+	CHECK_EQ(pathcache_stat(again->app.cache, "/closed/././file", NULL, &attr), 0);
+	CHECK_EQ(pathcache_realpath(again->app.cache, "/closed/././file", &how, buf, sizeof(buf)),
+	         12);
+	CHECK_EQ(pathcache_realpath(again->app.cache, "/closed/././file", NULL, buf, sizeof(buf)),
+	         12);
+}
+
+static void what_memos_cannot_answer_is_learned_once(void)
+{
+	void (*const asks[])(struct again *) = {ask_with_a_small_buffer, ask_for_a_long_text,
+	                                        ask_by_turns};
+
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+		struct again again;
+
+		again_begin(&again);
+		ask_again(&again, asks[i]);
+		again_end(&again);
+	}
+}
+
+/* The process has the last word, and then the memo. */
+static void the_process_goes_before_others(void)
+{
+	struct again again;
+	uint64_t hits;
+
+	again_begin(&again);
+	for (int i = 0; i < WARM; i++)
+		ask_by_turns(&again);
+	hits = ts_stats(again.app.cache).memo_hits;
+	ask_by_turns(&again);
+	CHECK(ts_stats(again.app.cache).memo_hits - hits >= 2);
+	again_end(&again);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(options_out_of_range_are_refused),
 	TS_CASE(a_smaller_struct_means_the_defaults),
@@ -407,6 +537,8 @@ static const struct ts_case cases[] = {
 	TS_CASE(names_have_the_rest),
 	TS_CASE(memory_that_fails_now_and_then_harms_no_answer),
 	TS_CASE(memory_that_is_gone_harms_no_answer),
+	TS_CASE(what_memos_cannot_answer_is_learned_once),
+	TS_CASE(the_process_goes_before_others),
 };
 
 int main(int argc, char **argv)
