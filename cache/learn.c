@@ -461,6 +461,7 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st)
 	uint32_t last = (err ? lk->w.nsteps : lk->walk_steps) - 1;
 	union way_room room;
 	struct rp_memo_key k;
+	int cancel;
 	bool force;
 
 	k = pc_query_key(lk->q);
@@ -469,11 +470,14 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st)
 	way_draw(&lk->w, last, k.start, &room.way);
 	if (pthread_mutex_trylock(&c->learn.lock))
 		return;
+	/* The application's allocator may be a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (within_share(c, LEARN_SIZE))
 		learn_locked(c, lk, &k, &room.way, last, err, force);
 	else
 		make_room(c);
 	pthread_mutex_unlock(&c->learn.lock);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void pc_learn_checked(struct pathcache *c, struct rp_memo *m, uint64_t epoch)

@@ -287,6 +287,7 @@ struct failing {
 	_Atomic uint64_t asked;
 	_Atomic int64_t live;
 	uint64_t every; /* so many questions are one failure; 0 = none */
+	bool cancels;   /* each is a cancellation point */
 };
 
 static void *failing_alloc(void *ctx, size_t size)
@@ -295,6 +296,8 @@ static void *failing_alloc(void *ctx, size_t size)
 	uint64_t n = atomic_fetch_add(&failing->asked, 1) + 1;
 	void *p = NULL;
 
+	if (failing->cancels)
+		pthread_testcancel();
 	if (failing->every && n % failing->every == 0)
 		return NULL;
 	if (posix_memalign(&p, 16, size) != 0)
@@ -528,6 +531,44 @@ static void the_process_goes_before_others(void)
 	again_end(&again);
 }
 
+/* ---- cancelled threads -------------------------------------------------- */
+
+static _Atomic bool came_back;
+
+static void *cancelled_main(void *arg)
+{
+	struct again *again = arg;
+	struct pathcache_attr attr;
+
+	pthread_cancel(pthread_self());
+	CHECK_EQ(pathcache_stat(again->app.cache, "/directory/./file", NULL, &attr), 0);
+	atomic_store(&came_back, true);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* An allocator may be a cancellation point; learning, which it is called in, is none. */
+static void a_cancelled_thread_learns_to_the_end(void)
+{
+	struct again again;
+	struct pathcache_attr attr;
+	pthread_t thread;
+	void *result;
+
+	again_begin(&again);
+	CHECK_EQ(pathcache_stat(again.app.cache, "/directory/./file", NULL, &attr), 0);
+	again.failing.cancels = true;
+	REQUIRE(pthread_create(&thread, NULL, cancelled_main, &again) == 0);
+	ts_offline();
+	REQUIRE(pthread_join(thread, &result) == 0);
+	ts_online();
+	again.failing.cancels = false;
+	CHECK(result == PTHREAD_CANCELED);
+	CHECK(atomic_load(&came_back));
+	CHECK_EQ(ts_stats(again.app.cache).memos, 1);
+	again_end(&again);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(options_out_of_range_are_refused),
 	TS_CASE(a_smaller_struct_means_the_defaults),
@@ -539,6 +580,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(memory_that_is_gone_harms_no_answer),
 	TS_CASE(what_memos_cannot_answer_is_learned_once),
 	TS_CASE(the_process_goes_before_others),
+	TS_CASE(a_cancelled_thread_learns_to_the_end),
 };
 
 int main(int argc, char **argv)
