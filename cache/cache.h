@@ -54,8 +54,8 @@ struct pc_learn {
 	uint64_t share; /* const; bytes, 0: no memos */
 	struct rp_memos memos;
 	pthread_mutex_t lock;
-	uint64_t retired;        /* memo lock; of bytes, those that wait for a grace period */
-	_Atomic(uint64_t) bytes; /* atomic; table, memos and ways */
+	_Atomic(uint64_t) bytes;   /* atomic; table, memos and ways */
+	_Atomic(uint64_t) retired; /* atomic; of bytes, those that wait for a grace period */
 };
 
 struct pathcache {

@@ -31,8 +31,16 @@ static bool within_share(const struct pathcache *c, size_t size)
 static void *learn_alloc(struct pathcache *c, size_t size)
 {
 	size_t cost = pc_mem_cost(c->mem, size);
-	void *p = within_share(c, cost) ? pc_alloc(c->mem, size) : NULL;
+	bool granted;
+	void *p;
 
+	/* The change lock: who keeps names looks at the budget and takes of it under it. */
+	pthread_mutex_lock(&c->lock);
+	granted = within_share(c, cost);
+	if (granted)
+		pc_mem_count(c->mem, size);
+	pthread_mutex_unlock(&c->lock);
+	p = granted ? pc_alloc_counted(c->mem, size) : NULL;
 	if (p)
 		atomic_fetch_add_explicit(&c->learn.bytes, cost, memory_order_relaxed);
 	return p;
@@ -125,7 +133,8 @@ void pc_learn_fini(struct pathcache *c)
 static void retire_bytes(struct pathcache *c, size_t size)
 {
 	pc_retire_bytes(c, size);
-	c->learn.retired += pc_mem_cost(c->mem, size);
+	atomic_fetch_add_explicit(&c->learn.retired, pc_mem_cost(c->mem, size),
+	                          memory_order_relaxed);
 }
 
 static void retire_memo(struct pathcache *c, struct rp_memo *m)
@@ -172,11 +181,7 @@ void pc_learn_free(struct pathcache *c, struct pc_retired *r)
 		bytes += pc_mem_cost(c->mem, array_lines_size(a)) + pc_mem_cost(c->mem, sizeof(*a));
 		array_free(c, a);
 	}
-	if (!bytes)
-		return;
-	pthread_mutex_lock(&c->learn.lock);
-	c->learn.retired -= bytes;
-	pthread_mutex_unlock(&c->learn.lock);
+	atomic_fetch_sub_explicit(&c->learn.retired, bytes, memory_order_relaxed);
 }
 
 void pc_learn_clear(struct pathcache *c)
@@ -415,7 +420,8 @@ static void learn_locked(struct pathcache *c, const struct pc_lookup *lk,
 static void make_room(struct pathcache *c)
 {
 	struct pc_learn *l = &c->learn;
-	struct rp_memo *m = l->retired > l->share / 8 ? NULL : rp_memos_evict(&l->memos, &c->tree);
+	uint64_t retired = atomic_load_explicit(&l->retired, memory_order_relaxed);
+	struct rp_memo *m = retired > l->share / 8 ? NULL : rp_memos_evict(&l->memos, &c->tree);
 
 	if (m)
 		retire_memo(c, m);

@@ -248,7 +248,12 @@ size_t pc_mem_cost(const struct pc_mem *m, size_t size)
 	return m->alloc.alloc ? size : builtin_cost(m, size);
 }
 
-void *pc_alloc(struct pc_mem *m, size_t size)
+void pc_mem_count(struct pc_mem *m, size_t size)
+{
+	atomic_fetch_add_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
+}
+
+void *pc_alloc_counted(struct pc_mem *m, size_t size)
 {
 	void *p;
 
@@ -259,9 +264,15 @@ void *pc_alloc(struct pc_mem *m, size_t size)
 	} else {
 		p = builtin_alloc(m, size);
 	}
-	if (p)
-		atomic_fetch_add_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
+	if (!p)
+		atomic_fetch_sub_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
 	return p;
+}
+
+void *pc_alloc(struct pc_mem *m, size_t size)
+{
+	pc_mem_count(m, size);
+	return pc_alloc_counted(m, size);
 }
 
 void pc_free(struct pc_mem *m, void *ptr, size_t size)

@@ -31,13 +31,20 @@ void pc_mem_destroy(struct pc_mem *m);
 /* Zeroed, aligned to 16 bytes, to 64 when size is a multiple of 64. NULL when there is none. */
 void *pc_alloc(struct pc_mem *m, size_t size);
 
+/*
+ * The same in two steps, for who may take memory only within limits and does not
+ * hold the change lock while it is made: count it, then take what was counted.
+ */
+void pc_mem_count(struct pc_mem *m, size_t size);
+void *pc_alloc_counted(struct pc_mem *m, size_t size);
+
 /* size: as asked for. ptr may be NULL. */
 void pc_free(struct pc_mem *m, void *ptr, size_t size);
 
 /* What an object of size takes, as counted by pc_mem_bytes(). */
 size_t pc_mem_cost(const struct pc_mem *m, size_t size);
 
-/* Bytes allocated now. */
+/* Bytes allocated now, or counted. */
 uint64_t pc_mem_bytes(const struct pc_mem *m);
 
 /* Make all of it read-only, or writable again. Return: 0; -ENOTSUP without own extents; -errno. */

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +142,8 @@ struct scan {
 };
 
 /* Directories of 100 files each, so that paths share what they rely on. */
-static void scan_begin(struct scan *scan, uint64_t budget, uint32_t share, uint32_t ways)
+static void scan_begin_on(struct scan *scan, uint64_t budget, uint32_t share, uint32_t ways,
+                          const struct pathcache_allocator *allocator)
 {
 	struct pathcache_options opt;
 	char path[64];
@@ -150,6 +152,7 @@ static void scan_begin(struct scan *scan, uint64_t budget, uint32_t share, uint3
 	opt.budget = scan->budget = budget;
 	opt.memo_share = share;
 	opt.memo_ways = ways;
+	opt.allocator = allocator;
 	scan->limit = budget / 100 * share + TABLE_MIN;
 	scan->nfiles = 400;
 	app_begin_with(&scan->app, &opt);
@@ -161,6 +164,11 @@ static void scan_begin(struct scan *scan, uint64_t budget, uint32_t share, uint3
 		snprintf(path, sizeof(path), "directory-%u/%u", i / 100, i);
 		ts_ns_add(&scan->app.ns, path, S_IFREG | 0644, NULL);
 	}
+}
+
+static void scan_begin(struct scan *scan, uint64_t budget, uint32_t share, uint32_t ways)
+{
+	scan_begin_on(scan, budget, share, ways, NULL);
 }
 
 static void check_bounds(struct scan *scan, unsigned i)
@@ -288,7 +296,18 @@ struct failing {
 	_Atomic int64_t live;
 	uint64_t every; /* so many questions are one failure; 0 = none */
 	bool cancels;   /* each is a cancellation point */
+	/* One of so many bytes is held up; 0 = none. */
+	_Atomic size_t hold;
+	sem_t held, go;
 };
+
+static void wait_for(sem_t *sem)
+{
+	ts_offline();
+	while (sem_wait(sem) != 0)
+		;
+	ts_online();
+}
 
 static void *failing_alloc(void *ctx, size_t size)
 {
@@ -298,6 +317,11 @@ static void *failing_alloc(void *ctx, size_t size)
 
 	if (failing->cancels)
 		pthread_testcancel();
+	if (atomic_load(&failing->hold) && size >= atomic_load(&failing->hold)) {
+		atomic_store(&failing->hold, 0);
+		sem_post(&failing->held);
+		wait_for(&failing->go);
+	}
 	if (failing->every && n % failing->every == 0)
 		return NULL;
 	if (posix_memalign(&p, 16, size) != 0)
@@ -531,6 +555,63 @@ static void the_process_goes_before_others(void)
 	again_end(&again);
 }
 
+/* ---- two who take memory at once ------------------------------------------ */
+
+#define TABLE_HELD 16384u /* bytes; the table that is held up has more */
+
+struct race {
+	struct failing failing;
+	struct scan scan;
+};
+
+/* Learns until its table has grown. */
+static void race_learn(void *arg)
+{
+	struct race *race = arg;
+	struct pathcache_attr attr;
+	char path[256];
+
+	for (unsigned i = 0; i < 4000; i++) {
+		int want = some_path(&race->scan, i, path, sizeof(path));
+
+		CHECK_EQ(pathcache_stat(race->scan.app.cache, path, NULL, &attr), want);
+		if (i == 20)
+			atomic_store(&race->failing.hold, TABLE_HELD);
+		CHECK_EQ(pathcache_stat(race->scan.app.cache, path, NULL, &attr), want);
+		ts_quiescent();
+	}
+}
+
+/* What a memo was granted and names have taken meanwhile is not taken twice. */
+static void the_budget_is_not_spent_twice(void)
+{
+	struct race race;
+	struct pathcache_attr attr;
+	struct ts_thread thread;
+	char path[64];
+
+	memset(&race, 0, sizeof(race));
+	REQUIRE(sem_init(&race.failing.held, 0, 0) == 0 && sem_init(&race.failing.go, 0, 0) == 0);
+	race.failing.allocator = (struct pathcache_allocator){
+		.alloc = failing_alloc, .free = failing_free, .ctx = &race.failing};
+	scan_begin_on(&race.scan, UINT64_C(512) << 10, 50, 16, &race.failing.allocator);
+	for (unsigned i = 0; i < race.scan.nfiles; i++) {
+		some_path(&race.scan, i, path, sizeof(path));
+		pathcache_stat(race.scan.app.cache, path, NULL, &attr);
+	}
+	ts_thread_start(&thread, race_learn, &race);
+	wait_for(&race.failing.held);
+	for (unsigned i = 0; ts_stats(race.scan.app.cache).uncached == 0; i++) {
+		snprintf(path, sizeof(path), "/directory-%u/another-%u", i % 4, i);
+		CHECK_EQ(pathcache_stat(race.scan.app.cache, path, NULL, &attr), -ENOENT);
+	}
+	sem_post(&race.failing.go);
+	ts_thread_join(&thread);
+	CHECK(ts_stats(race.scan.app.cache).bytes <= race.scan.budget);
+	app_end(&race.scan.app);
+	CHECK_EQ(atomic_load(&race.failing.live), 0);
+}
+
 /* ---- cancelled threads -------------------------------------------------- */
 
 static _Atomic bool came_back;
@@ -581,6 +662,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(what_memos_cannot_answer_is_learned_once),
 	TS_CASE(the_process_goes_before_others),
 	TS_CASE(a_cancelled_thread_learns_to_the_end),
+	TS_CASE(the_budget_is_not_spent_twice),
 };
 
 int main(int argc, char **argv)
