@@ -290,6 +290,8 @@ static void names_have_the_rest(void)
 
 /* ---- memory that fails ------------------------------------------------- */
 
+#define ALIGNED 16u /* as all of it is, and none of it better */
+
 struct failing {
 	struct pathcache_allocator allocator;
 	_Atomic uint64_t asked;
@@ -324,11 +326,10 @@ static void *failing_alloc(void *ctx, size_t size)
 	}
 	if (failing->every && n % failing->every == 0)
 		return NULL;
-	if (posix_memalign(&p, 16, size) != 0)
+	if (posix_memalign(&p, 64, ALIGNED + size) != 0)
 		return NULL;
-	memset(p, 0, size);
 	atomic_fetch_add(&failing->live, 1);
-	return p;
+	return (char *)p + ALIGNED;
 }
 
 static void failing_free(void *ctx, void *p, size_t size)
@@ -337,7 +338,7 @@ static void failing_free(void *ctx, void *p, size_t size)
 
 	(void)size;
 	atomic_fetch_sub(&failing->live, 1);
-	free(p);
+	free((char *)p - ALIGNED);
 }
 
 /* Names that come and go between questions, so that memos are learned all the time. */
