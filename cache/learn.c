@@ -10,7 +10,8 @@
 #define LEARN_TOKENS 64u  /* a thread may save */
 #define LEARN_SETS_MIN 8u /* of the first table; it doubles as it fills */
 #define LEARN_WAYS_MIN 64u
-#define LEARN_SIZE 512u /* bytes that should be there before one is tried */
+#define LEARN_BACKLOG \
+	(16u << 10) /* bytes, and an eighth of the share, may wait for a grace period */
 
 /* A list through rp_memo.id: no id has the highest bit, so readers see a dead memo. */
 #define RETIRED (UINT64_C(1) << 63)
@@ -416,29 +417,42 @@ static void learn_locked(struct pathcache *c, const struct pc_lookup *lk,
 	feed(c);
 }
 
+bool pc_learn_waits(const struct pathcache *c)
+{
+	return atomic_load_explicit(&c->learn.retired, memory_order_relaxed) >
+	       c->learn.share / 8 + LEARN_BACKLOG;
+}
+
 /* Make room for later: memory comes back a grace period after one was taken out. */
 static void make_room(struct pathcache *c)
 {
-	struct pc_learn *l = &c->learn;
-	uint64_t retired = atomic_load_explicit(&l->retired, memory_order_relaxed);
-	struct rp_memo *m = retired > l->share / 8 ? NULL : rp_memos_evict(&l->memos, &c->tree);
+	struct rp_memo *m = pc_learn_waits(c) ? NULL : rp_memos_evict(&c->learn.memos, &c->tree);
 
 	if (m)
 		retire_memo(c, m);
+}
+
+/* Bytes that remembering takes, should its way not be there yet. */
+static size_t need_of(const struct pc_lookup *lk)
+{
+	const struct pc_mem *mem = lk->c->mem;
+
+	return pc_mem_cost(mem, rp_memo_size(lk->q->len, real_len_of(lk->q))) +
+	       pc_mem_cost(mem, rp_way_size(lk->w.nsteps));
 }
 
 /*
  * May one more be tried? Where that takes what another has, only for a token,
  * and tokens come with misses: where nothing changes hits store nothing.
  */
-static bool is_admitted(struct pathcache *c, const struct rp_memo_key *k, bool *force)
+static bool is_admitted(struct pathcache *c, const struct rp_memo_key *k, size_t need, bool *force)
 {
 	struct pc_counts *n = pc_counts(c->tally);
 	uint32_t tokens = atomic_load_explicit(&n->tokens, memory_order_relaxed);
 	bool room;
 
 	pc_read_begin();
-	room = rp_memos_room(&c->learn.memos, k) && within_share(c, LEARN_SIZE);
+	room = rp_memos_room(&c->learn.memos, k) && within_share(c, need);
 	pc_read_end();
 	*force = !room && tokens;
 	if (*force)
@@ -467,18 +481,20 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st)
 	uint32_t last = (err ? lk->w.nsteps : lk->walk_steps) - 1;
 	union way_room room;
 	struct rp_memo_key k;
+	size_t need;
 	int cancel;
 	bool force;
 
 	k = pc_query_key(lk->q);
-	if (!is_admitted(c, &k, &force))
+	need = need_of(lk);
+	if (!is_admitted(c, &k, need, &force))
 		return;
 	way_draw(&lk->w, last, k.start, &room.way);
 	if (pthread_mutex_trylock(&c->learn.lock))
 		return;
 	/* The application's allocator may be a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (within_share(c, LEARN_SIZE))
+	if (within_share(c, need))
 		learn_locked(c, lk, &k, &room.way, last, err, force);
 	else
 		make_room(c);

@@ -49,6 +49,9 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st);
 /* The calling thread's lookup asked the backend: a token. */
 void pc_learn_missed(struct pathcache *c);
 
+/* Does so much of the share wait for a grace period that no room is made any more? */
+bool pc_learn_waits(const struct pathcache *c);
+
 /* m was found valid by its slots after epoch was loaded. Context: the same read section. */
 void pc_learn_checked(struct pathcache *c, struct rp_memo *m, uint64_t epoch);
 

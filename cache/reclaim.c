@@ -162,7 +162,7 @@ void pc_reclaim(struct pathcache *c)
 void pc_upkeep(struct pathcache *c)
 {
 	if ((atomic_load_explicit(&c->deferred, memory_order_relaxed) <= c->backlog &&
-	     !atomic_load_explicit(&c->crowded, memory_order_relaxed)) ||
+	     !atomic_load_explicit(&c->crowded, memory_order_relaxed) && !pc_learn_waits(c)) ||
 	    !pc_rcu_may_wait())
 		return;
 	if (atomic_exchange_explicit(&c->reclaiming, 1, memory_order_relaxed))

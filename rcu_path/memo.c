@@ -213,10 +213,12 @@ bool rp_memos_room(const struct rp_memos *t, const struct rp_memo_key *k)
 	struct rp_memo_array *a = rp_memos_array(t);
 
 	for (uint32_t i = 0; i < set_places(a); i++) {
+		/* acquire [M1]: as rp_memo_find(). */
 		uint64_t word =
-			atomic_load_explicit(place_at(a, k->hash, i).memo, memory_order_relaxed);
+			atomic_load_explicit(place_at(a, k->hash, i).memo, memory_order_acquire);
 
-		if (!word || (uint16_t)word == rp_memo_tag(k->hash))
+		if (!word || ((uint16_t)word == rp_memo_tag(k->hash) &&
+		              rp_memo_matches(rp_memo_of(word), k)))
 			return true;
 	}
 	return false;

@@ -556,6 +556,90 @@ static void the_process_goes_before_others(void)
 	again_end(&again);
 }
 
+/* ---- a share that is full ------------------------------------------------- */
+
+#define FULL_PATHS 400u
+#define FULL_LENGTH 700u
+
+/* The i-th of many long paths to few files, each by a way of its own. */
+static void long_path(unsigned i, char *path)
+{
+	size_t at = 0;
+
+	for (unsigned detour = 0; detour < 5; detour++)
+		at += (size_t)sprintf(path + at, "/directory-%u/..", i >> (2 * detour) & 3);
+	while (at < FULL_LENGTH)
+		at += (size_t)sprintf(path + at, "/.");
+	sprintf(path + at, "/directory-%u/%u", i % 4, i % 4 * 100);
+}
+
+static void full_begin(struct scan *scan, struct failing *failing, uint64_t budget)
+{
+	memset(failing, 0, sizeof(*failing));
+	failing->allocator = (struct pathcache_allocator){
+		.alloc = failing_alloc, .free = failing_free, .ctx = failing};
+	scan_begin_on(scan, budget, 5, 16, &failing->allocator);
+}
+
+static uint64_t ask_long(struct scan *scan, unsigned first, unsigned end)
+{
+	uint64_t hits = ts_stats(scan->app.cache).memo_hits;
+	char path[FULL_LENGTH + 64];
+	struct pathcache_attr attr;
+
+	for (unsigned i = first; i < end; i++) {
+		long_path(i, path);
+		CHECK_EQ(pathcache_stat(scan->app.cache, path, NULL, &attr), 0);
+	}
+	return ts_stats(scan->app.cache).memo_hits - hits;
+}
+
+/* Once it is full nothing is tried that does not fit, however little is missing. */
+static void a_full_share_is_left_alone(void)
+{
+	struct failing failing;
+	struct scan scan;
+	uint64_t asked;
+
+	/* Each has some 200 bytes more. */
+	for (unsigned i = 0; i < 5; i++) {
+		full_begin(&scan, &failing, (UINT64_C(2) << 20) + i * 4096);
+		for (int round = 0; round < 4; round++)
+			ask_long(&scan, 0, FULL_PATHS);
+		CHECK(ts_stats(scan.app.cache).memos < FULL_PATHS / 2);
+		asked = atomic_load(&failing.asked);
+		for (int round = 0; round < 4; round++)
+			ask_long(&scan, 0, FULL_PATHS);
+		CHECK_EQ(atomic_load(&failing.asked), asked);
+		app_end(&scan.app);
+	}
+}
+
+/* Misses bring in others, and nobody has to call for that. */
+static void a_full_share_gives_way(void)
+{
+	struct failing failing;
+	struct pathcache_attr attr;
+	char path[FULL_LENGTH + 64];
+	struct scan scan;
+	uint64_t hits = 0;
+
+	full_begin(&scan, &failing, UINT64_C(2) << 20);
+	for (int round = 0; round < 4; round++)
+		ask_long(&scan, 0, FULL_PATHS);
+	ts_offline(); /* or this thread does not wait for a grace period */
+	for (int round = 0; round < 40; round++)
+		for (unsigned i = FULL_PATHS; i < FULL_PATHS + 20; i++) {
+			snprintf(path, sizeof(path), "/directory-%u/absent-%d-%u", i % 4, round, i);
+			CHECK_EQ(pathcache_stat(scan.app.cache, path, NULL, &attr), -ENOENT);
+			hits = ask_long(&scan, i, i + 1);
+		}
+	ts_online();
+	hits = ask_long(&scan, FULL_PATHS, FULL_PATHS + 20);
+	CHECK(hits >= 15);
+	app_end(&scan.app);
+}
+
 /* ---- two who take memory at once ------------------------------------------ */
 
 #define TABLE_HELD 16384u /* bytes; the table that is held up has more */
@@ -664,6 +748,8 @@ static const struct ts_case cases[] = {
 	TS_CASE(the_process_goes_before_others),
 	TS_CASE(a_cancelled_thread_learns_to_the_end),
 	TS_CASE(the_budget_is_not_spent_twice),
+	TS_CASE(a_full_share_is_left_alone),
+	TS_CASE(a_full_share_gives_way),
 };
 
 int main(int argc, char **argv)
