@@ -130,10 +130,8 @@ static enum rp_status last_realpath(struct pc_query *q)
 	else
 		st = rp_walk_path(&q->lk->w, lk->w.cur, lk->w.name, lk->w.len, UINT64_MAX, buf,
 		                  q->size - 1, &at);
-	if (st == RP_ERR) {
-		q->hash = 0;
+	if (st == RP_ERR)
 		return pc_last_err(q, lk->w.err);
-	}
 	if (st != RP_OK) {
 		q->result = (ssize_t)at; /* for RP_NEED_NAME: the tail that is there */
 		return st;
@@ -142,9 +140,6 @@ static enum rp_status last_realpath(struct pc_query *q)
 	memmove(buf, buf + at, (size_t)q->result);
 	buf[q->result] = '\0';
 	q->real = buf;
-	/* As above: a memo without the text would not answer, and be learned with each call. */
-	if (q->result > (ssize_t)RP_MEMO_PATH_MAX)
-		q->hash = 0;
 	return RP_OK;
 }
 
