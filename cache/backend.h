@@ -48,8 +48,12 @@ struct pc_backend {
 	              const struct rp_cred *cred);
 	int (*readdir)(struct pathcache *c, struct rp_node *dir, uint64_t cookie,
 	               pathcache_dirent_fn fn, void *arg);
-	/* A descriptor of node; NULL where there are none. */
-	int (*open)(struct pathcache *c, struct rp_node *node, int oflags);
+	/*
+	 * A descriptor of what name means in dir, which was node; of node itself when
+	 * dir is NULL: it is a directory, or what resolve gave. NULL where there are none.
+	 */
+	int (*open)(struct pathcache *c, struct rp_node *node, struct rp_node *dir,
+	            const char *name, int oflags);
 	/* May cred do mask to what fd is a descriptor of? With open. */
 	int (*judge)(struct pathcache *c, int fd, int mask, const struct rp_cred *cred);
 	/* Resolve rest from dir by the kernel, into an object of its own. NULL: never asked. */

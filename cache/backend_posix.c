@@ -533,25 +533,26 @@ static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
 
 /* ---- descriptors and listings ------------------------------------------- */
 
-static int posix_open(struct pathcache *c, struct rp_node *node, int oflags)
+static int posix_open(struct pathcache *c, struct rp_node *node, struct rp_node *dir,
+                      const char *name, int oflags)
 {
 	char path[PATH_MAX];
-	struct place p;
-	int fd, rc = place_of(c, node, &p);
+	struct pc_dirfd at = {.fd = dir ? -1 : pc_posix_handle_fd(node)};
+	int fd, rc = at.fd < 0 ? pc_dirfd_get(c, dir ? dir : node, &at) : 0;
 
 	if (rc)
 		return rc;
-	if (p.name[0] || p.at.prefix)
-		fd = openat(p.at.fd, at_path(&p.at, p.name, path, sizeof(path)),
+	if (dir || at.prefix) {
+		fd = openat(at.fd, at_path(&at, dir ? name : "", path, sizeof(path)),
 		            oflags | O_NOFOLLOW | O_CLOEXEC);
-	else if (rp_node_is_dir(node))
-		fd = openat(p.at.fd, ".", oflags | O_CLOEXEC);
-	else {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", p.at.fd);
+	} else if (rp_node_is_dir(node)) {
+		fd = openat(at.fd, ".", oflags | O_CLOEXEC);
+	} else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", at.fd);
 		fd = open(path, (oflags & ~O_NOFOLLOW) | O_CLOEXEC);
 	}
 	rc = fd < 0 ? -errno : fd;
-	pc_dirfd_put(c, &p.at);
+	pc_dirfd_put(c, &at);
 	return rc;
 }
 
@@ -563,7 +564,7 @@ static bool dot_name(const char *n)
 static int posix_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie,
                          pathcache_dirent_fn fn, void *arg)
 {
-	int fd = posix_open(c, dir, O_RDONLY | O_DIRECTORY);
+	int fd = posix_open(c, dir, NULL, NULL, O_RDONLY | O_DIRECTORY);
 	struct dirent *e;
 	DIR *d;
 	int rc = 0;

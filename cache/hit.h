@@ -117,11 +117,15 @@ PC_ALWAYS_INLINE bool pc_memo_run(struct pc_query *q, struct rp_memo_key *k, pc_
 	pc_read_begin();
 	done = pc_memo_answer(q, k, last);
 	pc_read_end();
-	if (done)
+	if (done) {
 		pc_count(q->c, PC_MEMO_HITS);
-	else if (q->got)
+		return true;
+	}
+	if (q->got)
 		pc_node_put(q->c, q->got);
-	return done;
+	if (q->got_dir)
+		pc_node_put(q->c, q->got_dir);
+	return false;
 }
 
 /* By memo, or else by walking; q->last is set. Return: q->result, or -errno. */

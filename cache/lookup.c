@@ -215,11 +215,18 @@ static void swap_held(struct pathcache *c, struct rp_node **held, struct rp_node
 		pc_node_put(c, old);
 }
 
+/* What the last step took. Context: as lookup_drop(). */
+static void got_drop(struct pc_lookup *lk)
+{
+	swap_held(lk->c, &lk->q->got, NULL);
+	swap_held(lk->c, &lk->q->got_dir, NULL);
+}
+
 /* Context: no lock, no read section. */
 static void lookup_drop(struct pc_lookup *lk)
 {
 	steps_drop(lk);
-	swap_held(lk->c, &lk->q->got, NULL);
+	got_drop(lk);
 	swap_held(lk->c, &lk->base, NULL);
 	swap_held(lk->c, &lk->answer, NULL);
 	swap_held(lk->c, &lk->parent, NULL);
@@ -340,7 +347,7 @@ static int retry(struct pc_lookup *lk)
 		pc_count(lk->c, PC_LOCKED_WALKS);
 	}
 	steps_drop(lk);
-	swap_held(lk->c, &lk->q->got, NULL);
+	got_drop(lk);
 	lk->allowed = NULL;
 	lk->missed = NULL;
 	if (!lk->q->by_node)
@@ -681,7 +688,7 @@ static ssize_t run_slow(struct pc_lookup *lk, enum rp_status st)
 			continue;
 		stretch_end(lk);
 		if (st == RP_OK)
-			lk->q->got = NULL;
+			lk->q->got = lk->q->got_dir = NULL;
 		return lk->q->result;
 	}
 }
@@ -752,6 +759,6 @@ ssize_t pc_query_run(struct pc_query *q)
 
 	if (!q->by_node && pc_learns(q->c) && pc_memo_run(q, &k, q->last))
 		return q->result;
-	q->got = NULL;
+	q->got = q->got_dir = NULL;
 	return pc_query_walk(q);
 }

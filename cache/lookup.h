@@ -56,8 +56,9 @@ struct pc_query {
 	bool named;   /* node was reached by a name */
 	/* What it leaves. */
 	ssize_t result;
-	struct rp_node *got; /* a reference it took; dropped unless all ends well */
-	const char *real;    /* the canonical text, result bytes; NULL: none */
+	struct rp_node *got;     /* a reference it took; dropped unless all ends well */
+	struct rp_node *got_dir; /* another, to the directory got was found in */
+	const char *real;        /* the canonical text, result bytes; NULL: none */
 	struct rp_cred theirs;
 };
 
@@ -105,6 +106,7 @@ static inline void pc_query_clear(struct pc_query *q, struct pathcache *c, const
 	q->hash = 0;
 	q->lk = NULL;
 	q->got = NULL;
+	q->got_dir = NULL;
 	q->real = NULL;
 }
 

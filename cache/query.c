@@ -218,11 +218,67 @@ static bool name_changed(int err)
 	       err == -ENXIO;
 }
 
+/* What a path leads to, and as what; both held. */
+struct found {
+	struct rp_node *node;
+	struct rp_node *dir; /* NULL: node is a directory, or was found by the kernel */
+	char name[RP_NAME_MAX + 1];
+};
+
+/* The name in dir that q's path ends with. A file may have others, elsewhere. False: not told. */
+static bool last_name(const struct pc_query *q, struct rp_node **dir, const char **name,
+                      size_t *len)
+{
+	const struct rp_dentry *d;
+
+	if (q->lk) {
+		*dir = q->lk->w.cur;
+		*name = q->lk->w.name;
+		*len = q->lk->w.len;
+		return true;
+	}
+	d = rp_node_name(q->node);
+	if (!d || d->id != atomic_load_explicit(&q->memo->id, memory_order_relaxed))
+		return false;
+	*dir = d->dir;
+	*name = d->name;
+	*len = d->len;
+	return true;
+}
+
+static enum rp_status last_found(struct pc_query *q)
+{
+	struct found *f = q->out;
+	bool locked = q->c->mode == RP_MODE_LOCKED;
+	const char *name;
+	size_t len;
+
+	f->dir = NULL;
+	if (!rp_node_is_dir(q->node) && !(q->lk && q->lk->final)) {
+		if (!last_name(q, &f->dir, &name, &len)) {
+			q->hash = 0; /* it is remembered already, and by what it cannot tell */
+			return RP_RETRY;
+		}
+		memcpy(f->name, name, len);
+		f->name[len] = '\0';
+		if (!rp_node_get_rcu(f->dir, locked))
+			return RP_RETRY;
+		q->got_dir = f->dir;
+	}
+	f->node = q->node;
+	if (!rp_node_get_rcu(f->node, locked))
+		return RP_RETRY;
+	q->got = f->node;
+	q->result = 0;
+	return RP_OK;
+}
+
 /*
- * Open n for cred, or for the process (NULL). What opening does to the file it
+ * Open f for cred, or for the process (NULL). What opening does to the file it
  * may do only once the descriptor's own object was judged for cred.
  */
-static int open_node(struct pathcache *c, struct rp_node *n, int oflags, const struct rp_cred *cred)
+static int open_found(struct pathcache *c, const struct found *f, int oflags,
+                      const struct rp_cred *cred)
 {
 	int acc = oflags & O_ACCMODE;
 	int mask = acc == O_RDONLY ? R_OK : acc == O_WRONLY ? W_OK : R_OK | W_OK;
@@ -230,8 +286,8 @@ static int open_node(struct pathcache *c, struct rp_node *n, int oflags, const s
 
 	pc_count(c, PC_BACKEND_CALLS);
 	if (!cred || oflags & O_PATH)
-		return c->backend->open(c, n, oflags);
-	fd = c->backend->open(c, n, oflags & ~O_TRUNC);
+		return c->backend->open(c, f->node, f->dir, f->name, oflags);
+	fd = c->backend->open(c, f->node, f->dir, f->name, oflags & ~O_TRUNC);
 	if (fd < 0)
 		return fd;
 	rc = c->backend->judge(c, fd, oflags & O_TRUNC ? mask | W_OK : mask, cred);
@@ -256,21 +312,22 @@ static void open_refuted(struct pathcache *c, struct rp_node *n)
 static int open_once(struct pathcache *c, const char *path, int oflags,
                      const struct pathcache_how *how, const struct rp_cred *cred)
 {
-	struct pathcache_entry *e;
-	int fd = pathcache_get(c, path, how, &e);
+	struct found f;
+	int fd = (int)pc_query_path(c, path, how, 0, last_found, &f, 0, 0);
 
 	if (fd)
 		return fd;
-	if (S_ISLNK(pc_node(e)->type) && !(oflags & O_PATH)) {
-		pathcache_put(c, e);
-		return -ELOOP;
+	if (S_ISLNK(f.node->type) && !(oflags & O_PATH)) {
+		fd = -ELOOP;
+	} else {
+		fd = open_found(c, &f, oflags, cred);
+		if (fd >= 0 && oflags & O_TRUNC)
+			pathcache_invalidate_entry(c, pc_entry(f.node));
+		if (fd < 0 && name_changed(fd))
+			open_refuted(c, f.node);
 	}
-	fd = open_node(c, pc_node(e), oflags, cred);
-	if (fd >= 0 && oflags & O_TRUNC)
-		pathcache_invalidate_entry(c, e);
-	if (fd < 0 && name_changed(fd))
-		open_refuted(c, pc_node(e));
-	pathcache_put(c, e);
+	pc_node_put(c, f.node);
+	pc_node_put(c, f.dir);
 	return fd;
 }
 
