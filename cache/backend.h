@@ -36,7 +36,7 @@ struct pc_backend {
 	/* The directory above dir. *fd: a descriptor of it, the caller's, or left alone. */
 	int (*parent)(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
 	              struct pc_answer *a, int *fd);
-	/* Attributes now. -ESTALE: not found by its last known name. */
+	/* Attributes now. -ESTALE: found by none of its last known names. */
 	int (*getattr)(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
 	               struct pc_answer *a);
 	/* Text of a symlink, up to RP_PATH_MAX - 1 bytes. Returns its length. */

@@ -350,116 +350,127 @@ static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct r
 	return rc;
 }
 
-/* Where a node is found that is no directory: its name below its parent. */
+/* ---- asking about a node, by one of its names after another ------------- */
+
+/* Where a node is found: name below at, or at itself when name is "". */
 struct place {
 	struct pc_dirfd at;
+	uint64_t id; /* of the name; 0: no other is left to try */
 	char name[RP_NAME_MAX + 1];
+	char buf[PATH_MAX];
+	const char *path; /* name with at's prefix */
 };
 
-/* Return: 0, and p->at to be given back; -ESTALE. */
-static int place_of(struct pathcache *c, struct rp_node *node, struct place *p)
+/* The next place, older than p->id. Return: 0, and p->at to be given back; -ESTALE. */
+static int place_next(struct pathcache *c, struct rp_node *node, struct place *p)
 {
-	const struct rp_dentry *d;
-	struct rp_node *dir;
+	int rc = 0;
+
+	p->name[0] = '\0';
+	if (rp_node_is_dir(node) || pc_posix_handle_fd(node) >= 0) {
+		p->id = 0;
+		if (rp_node_is_dir(node))
+			rc = pc_dirfd_get(c, node, &p->at);
+		else
+			p->at = (struct pc_dirfd){.fd = pc_posix_handle_fd(node)};
+	} else {
+		rc = pc_dirfd_get_place(c, node, &p->id, &p->at, p->name);
+	}
+	if (!rc)
+		p->path = at_path(&p->at, p->name, p->buf, sizeof(p->buf));
+	return rc;
+}
+
+/* Ask about node at p, which may be another object's by now. out: the question's own. */
+typedef int (*ask_fn)(struct pathcache *c, struct rp_node *node, const struct place *p, void *out);
+
+/* The answer of the first place where node is found, or else -ESTALE. */
+static int ask_node(struct pathcache *c, struct rp_node *node, ask_fn ask, void *out)
+{
+	struct place p = {.id = UINT64_MAX};
 	int rc;
 
-	if (rp_node_is_dir(node) || pc_posix_handle_fd(node) >= 0) {
-		p->name[0] = '\0';
-		if (rp_node_is_dir(node))
-			return pc_dirfd_get(c, node, &p->at);
-		p->at = (struct pc_dirfd){.fd = pc_posix_handle_fd(node)};
-		return 0;
-	}
-	pc_read_begin();
-	d = rp_node_name_or_hint(node);
-	dir = d ? d->dir : NULL;
-	if (dir) {
-		memcpy(p->name, d->name, d->len);
-		p->name[d->len] = '\0';
-		/* A dead directory's memory is there, but it cannot be held. */
-		if (!lockref_get(&dir->ref))
-			dir = NULL;
-	}
-	pc_read_end();
-	if (!dir)
-		return -ESTALE;
-	rc = pc_dirfd_get(c, dir, &p->at);
-	pc_node_put(c, dir);
+	do {
+		rc = place_next(c, node, &p);
+		if (!rc) {
+			rc = pc_posix_stale(ask(c, node, &p, out));
+			pc_dirfd_put(c, &p.at);
+		}
+	} while (rc == -ESTALE && p.id);
 	return rc;
+}
+
+static int getattr_at(struct pathcache *c, struct rp_node *node, const struct place *p, void *out)
+{
+	struct pc_answer *a = out;
+	int rc = pc_posix_statx(p->at.fd, p->path, a);
+
+	if (!rc && !pc_posix_same(node, a))
+		rc = -ESTALE;
+	if (rc)
+		return rc;
+	a->flags = rp_node_flags(node) & (MOUNT_FLAGS | RP_N_ACL_UNKNOWN);
+	if (rp_node_is_dir(node) && !(a->flags & RP_N_KERNEL))
+		a->flags = dir_flags(mount_flags(c->backend_data, p->at.fd), p->at.fd, p->path);
+	else if (!S_ISLNK(node->type))
+		a->flags |= RP_N_ACL_UNKNOWN;
+	return 0;
 }
 
 static int posix_getattr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
                          struct pc_answer *a)
 {
-	struct place p;
-	char path[PATH_MAX];
-	const char *name;
-	int rc = place_of(c, node, &p);
-
 	(void)cred;
-	if (rc)
+	return ask_node(c, node, getattr_at, a);
+}
+
+static int readlink_at(struct pathcache *c, struct rp_node *node, const struct place *p, void *out)
+{
+	struct pc_answer *a = calloc(1, sizeof(*a));
+	int rc = -ENOMEM;
+
+	(void)c;
+	if (!a)
 		return rc;
-	name = at_path(&p.at, p.name, path, sizeof(path));
-	rc = pc_posix_statx(p.at.fd, name, a);
+	if (p->name[0])
+		rc = ask_link(p->at.fd, p->path, a);
+	else if ((rc = pc_posix_statx(p->at.fd, "", a)) == 0)
+		rc = link_read(p->at.fd, "", a);
 	if (!rc && !pc_posix_same(node, a))
 		rc = -ESTALE;
 	if (!rc) {
-		a->flags = rp_node_flags(node) & (MOUNT_FLAGS | RP_N_ACL_UNKNOWN);
-		if (rp_node_is_dir(node) && !(a->flags & RP_N_KERNEL)) {
-			a->flags = dir_flags(mount_flags(c->backend_data, p.at.fd), p.at.fd, name);
-		} else if (!S_ISLNK(node->type)) {
-			a->flags |= RP_N_ACL_UNKNOWN;
-		}
+		memcpy(out, a->link, a->link_len);
+		rc = (int)a->link_len;
 	}
-	pc_dirfd_put(c, &p.at);
-	return pc_posix_stale(rc);
+	free(a);
+	return rc;
 }
 
 static ssize_t posix_readlink(struct pathcache *c, struct rp_node *node, char *buf)
 {
-	struct pc_answer *a = calloc(1, sizeof(*a));
-	struct place p;
-	char path[PATH_MAX];
-	ssize_t rc = a ? place_of(c, node, &p) : -ENOMEM;
+	return ask_node(c, node, readlink_at, buf);
+}
 
-	if (rc) {
-		free(a);
-		return rc;
-	}
-	if (p.name[0])
-		rc = ask_link(p.at.fd, at_path(&p.at, p.name, path, sizeof(path)), a);
-	else if ((rc = pc_posix_statx(p.at.fd, "", a)) == 0)
-		rc = link_read(p.at.fd, "", a);
+static int acl_at(struct pathcache *c, struct rp_node *node, const struct place *p, void *out)
+{
+	struct pc_answer *a = calloc(1, sizeof(*a));
+	int acl, rc;
+
+	(void)c, (void)out;
+	if (!a)
+		return -ENOMEM;
+	acl = has_acl(p->at.fd, p->path);
+	/* Asked by name: was it this object's? */
+	rc = pc_posix_statx(p->at.fd, p->path, a);
 	if (!rc && !pc_posix_same(node, a))
 		rc = -ESTALE;
-	if (!rc) {
-		memcpy(buf, a->link, a->link_len);
-		rc = (ssize_t)a->link_len;
-	}
-	pc_dirfd_put(c, &p.at);
 	free(a);
-	return rc < 0 ? pc_posix_stale((int)rc) : rc;
+	return rc ? rc : acl;
 }
 
 static int posix_acl(struct pathcache *c, struct rp_node *node)
 {
-	struct pc_answer *a = calloc(1, sizeof(*a));
-	struct place p;
-	char path[PATH_MAX];
-	const char *name;
-	int acl = 0, rc = a ? place_of(c, node, &p) : -ENOMEM;
-
-	if (!rc) {
-		name = at_path(&p.at, p.name, path, sizeof(path));
-		acl = has_acl(p.at.fd, name);
-		/* Asked by name: was it this object's? */
-		rc = pc_posix_statx(p.at.fd, name, a);
-		if (!rc && !pc_posix_same(node, a))
-			rc = -ESTALE;
-		pc_dirfd_put(c, &p.at);
-	}
-	free(a);
-	return rc ? pc_posix_stale(rc) : acl;
+	return ask_node(c, node, acl_at, NULL);
 }
 
 static int access_here(int fd, const char *name, int mask)
@@ -501,34 +512,41 @@ static int posix_judge(struct pathcache *c, int fd, int mask, const struct rp_cr
 	return rp_perm_allows(&perm, cred, mask) && !has_acl(fd, "") ? 0 : -EACCES;
 }
 
-static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
-                        const struct rp_cred *cred)
+struct who {
+	const struct rp_cred *cred;
+	int mask;
+};
+
+static int access_at(struct pathcache *c, struct rp_node *node, const struct place *p, void *out)
 {
 	struct pc_answer *a = calloc(1, sizeof(*a));
-	struct place p;
-	char path[PATH_MAX];
-	int fd, rc = a ? place_of(c, node, &p) : -ENOMEM;
+	const struct who *who = out;
+	int fd, rc = -ENOMEM;
 
-	if (rc) {
-		free(a);
+	if (!a)
 		return rc;
-	}
 	/* By the object itself, so that the way to it is not judged again. */
-	if (p.name[0] || p.at.prefix)
-		fd = openat(p.at.fd, at_path(&p.at, p.name, path, sizeof(path)),
-		            O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (*p->path)
+		fd = openat(p->at.fd, p->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	else
-		fd = fcntl(p.at.fd, F_DUPFD_CLOEXEC, 0);
+		fd = fcntl(p->at.fd, F_DUPFD_CLOEXEC, 0);
 	rc = fd < 0 ? -errno : pc_posix_statx(fd, "", a);
 	if (!rc && !pc_posix_same(node, a))
 		rc = -ESTALE;
 	if (!rc)
-		rc = access_as(c, fd, mask, cred);
+		rc = access_as(c, fd, who->mask, who->cred);
 	if (fd >= 0)
 		close(fd);
-	pc_dirfd_put(c, &p.at);
 	free(a);
-	return pc_posix_stale(rc);
+	return rc;
+}
+
+static int posix_access(struct pathcache *c, struct rp_node *node, int mask,
+                        const struct rp_cred *cred)
+{
+	struct who who = {cred, mask};
+
+	return ask_node(c, node, access_at, &who);
 }
 
 /* ---- descriptors and listings ------------------------------------------- */

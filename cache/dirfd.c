@@ -205,7 +205,8 @@ uint32_t pc_dirfds_count(struct pathcache *c)
 
 /* Names from an open directory down to the one wanted, outermost last. */
 struct trail {
-	char *buf; /* NUL-terminated names, innermost first */
+	struct pc_ident ident; /* of that one */
+	char *buf;             /* NUL-terminated names, innermost first */
 	size_t len, size;
 };
 
@@ -241,13 +242,16 @@ static bool known_fd(struct pathcache *c, const struct rp_node *node, struct pc_
 	return at->fd >= 0 || set_get(c, node, at);
 }
 
-/* Climb from node to the nearest open directory. Return: 0 and at, t; -ESTALE; -ENOMEM. */
+/*
+ * Climb from node to the nearest open directory. Return: 0 and at, t; -ESTALE;
+ * -ENOMEM. Context: read section.
+ */
 static int trail_climb(struct pathcache *c, const struct rp_node *node, struct pc_dirfd *at,
                        struct trail *t)
 {
 	int rc = 0;
 
-	pc_read_begin();
+	*t = (struct trail){.ident = pc_ident_of(node)};
 	while (!known_fd(c, node, at)) {
 		const struct rp_dentry *d = rp_node_name_or_hint(node);
 
@@ -261,7 +265,8 @@ static int trail_climb(struct pathcache *c, const struct rp_node *node, struct p
 			break;
 		node = d->dir;
 	}
-	pc_read_end();
+	if (rc)
+		free(t->buf);
 	return rc;
 }
 
@@ -331,32 +336,92 @@ static int trail_open(struct pathcache *c, struct trail *t, struct pc_dirfd *at)
 	return 0;
 }
 
-int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
+/*
+ * Down the trail from at, to the directory it was climbed from. node: that one,
+ * held; NULL: it is dead. Frees the trail. Return: as pc_dirfd_get().
+ */
+static int trail_follow(struct pathcache *c, struct trail *t, struct rp_node *node,
+                        struct pc_dirfd *at)
 {
-	struct trail t = {NULL, 0, 0};
 	struct pc_answer *a;
 	int rc;
 
-	rc = trail_climb(c, node, at, &t);
-	if (rc || t.len == 0) {
-		free(t.buf);
-		return rc;
+	if (t->len == 0) {
+		free(t->buf);
+		return 0;
 	}
-	rc = trail_open(c, &t, at);
-	free(t.buf);
+	rc = trail_open(c, t, at);
+	free(t->buf);
 	a = rc ? NULL : calloc(1, sizeof(*a));
 	if (!rc)
 		rc = a ? pc_posix_statx(at->fd, at->prefix ? at->prefix : "", a) : -ENOMEM;
-	if (!rc && !pc_posix_same(node, a))
+	if (!rc && !pc_ident_is(&t->ident, a))
 		rc = -ESTALE;
 	free(a);
 	if (rc) {
 		pc_dirfd_put(c, at);
 		return pc_posix_stale(rc);
 	}
-	if (!at->prefix)
+	if (node && !at->prefix)
 		set_put(c, node, at);
 	return 0;
+}
+
+int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at)
+{
+	struct trail t;
+	int rc;
+
+	pc_read_begin();
+	rc = trail_climb(c, node, at, &t);
+	pc_read_end();
+	return rc ? rc : trail_follow(c, &t, node, at);
+}
+
+/* Context: read section. */
+static const struct rp_dentry *name_below(struct pathcache *c, const struct rp_node *node,
+                                          uint64_t id)
+{
+	const struct rp_dentry *d = rp_node_name_or_hint(node);
+
+	if (!d || d->id < id)
+		return d;
+	pthread_mutex_lock(&c->lock);
+	/* The newest is first. */
+	for (d = rp_node_name_or_hint(node); d && d->id >= id;)
+		d = d->next;
+	pthread_mutex_unlock(&c->lock);
+	return d;
+}
+
+int pc_dirfd_get_place(struct pathcache *c, const struct rp_node *node, uint64_t *id,
+                       struct pc_dirfd *at, char *name)
+{
+	const struct rp_dentry *d;
+	struct rp_node *dir;
+	struct trail t;
+	int rc = -ESTALE;
+
+	pc_read_begin(); /* keeps the name and its directory, dead or not */
+	d = name_below(c, node, *id);
+	*id = d && d->dir ? d->id : 0;
+	if (*id) {
+		memcpy(name, d->name, d->len);
+		name[d->len] = '\0';
+		dir = d->dir;
+		rc = trail_climb(c, dir, at, &t);
+	}
+	if (rc) {
+		pc_read_end();
+		return rc;
+	}
+	if (!lockref_get(&dir->ref))
+		dir = NULL;
+	pc_read_end();
+	rc = trail_follow(c, &t, dir, at);
+	if (dir)
+		pc_node_put(c, dir);
+	return rc;
 }
 
 void pc_dirfd_adopt(struct pathcache *c, struct rp_node *node, int fd)

@@ -57,6 +57,14 @@ void pc_dirfds_fini(struct pathcache *c);
  * Context: no locks; may block.
  */
 int pc_dirfd_get(struct pathcache *c, struct rp_node *node, struct pc_dirfd *at);
+
+/*
+ * The same for the directory of node's newest name whose id is below *id, or of
+ * where node was last seen; the directory may be dead. name: room for
+ * RP_NAME_MAX + 1. *id: then the name's, or 0 when there is none.
+ */
+int pc_dirfd_get_place(struct pathcache *c, const struct rp_node *node, uint64_t *id,
+                       struct pc_dirfd *at, char *name);
 void pc_dirfd_put(struct pathcache *c, struct pc_dirfd *at);
 
 /*

@@ -353,7 +353,7 @@ void pathcache_put(struct pathcache *cache, struct pathcache_entry *entry);
 /*
  * Attributes of a held object.
  * Return: 0; -ESTALE when they are not in memory and the object cannot be
- *   reached by its last known name any more; errors of the backend.
+ *   reached by any of its last known names; errors of the backend.
  * Context: as a query.
  */
 int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,

@@ -23,11 +23,29 @@ struct pc_posix {
  */
 int pc_posix_statx(int fd, const char *name, struct pc_answer *a);
 
+/* Which object a node stands for. */
+struct pc_ident {
+	uint64_t id, gen, domain;
+	uint32_t type;
+};
+
+static inline struct pc_ident pc_ident_of(const struct rp_node *node)
+{
+	return (struct pc_ident){node->object_id, node->object_gen, node->domain, node->type};
+}
+
+static inline bool pc_ident_is(const struct pc_ident *i, const struct pc_answer *a)
+{
+	return i->id == a->object_id && i->gen == a->object_gen && i->domain == a->domain &&
+	       i->type == (a->attr.mode & S_IFMT);
+}
+
 /* Is a the object that node stands for? */
 static inline bool pc_posix_same(const struct rp_node *node, const struct pc_answer *a)
 {
-	return node->object_id == a->object_id && node->object_gen == a->object_gen &&
-	       node->domain == a->domain && node->type == (a->attr.mode & S_IFMT);
+	struct pc_ident i = pc_ident_of(node);
+
+	return pc_ident_is(&i, a);
 }
 
 /* What an errno of asking for an object by its last known name means. */

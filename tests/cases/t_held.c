@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How a path is opened, in a real tree, that leads to a file with several names.
+ * How what is held is found again, in a real tree: by any of its names, through
+ * directories that the cache has forgotten; and how a path is opened that leads to
+ * a file with several names.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -10,6 +12,28 @@
 #include <unistd.h>
 
 #include "scene.h"
+
+/* The cache forgets the directory, as something about it has changed. */
+static void forget(const struct scene *s, const char *dir)
+{
+	ts_chmod(&s->tree, dir, 0711);
+	changed_object(s->cache, dir);
+}
+
+/* Somebody writes to the file path, which is held, and says so. */
+static void grow(const struct scene *s, const char *path, struct pathcache_entry *held)
+{
+	ts_append(&s->tree, path, "more");
+	CHECK_EQ(pathcache_invalidate_entry(s->cache, held), 0);
+}
+
+static int held_size(const struct scene *s, struct pathcache_entry *held)
+{
+	struct pathcache_attr attr;
+	int rc = pathcache_entry_stat(s->cache, held, &attr);
+
+	return rc ? rc : (int)attr.size;
+}
 
 /* Opening path from start gives the file whose inode number is want. */
 static void opens(const struct scene *s, struct pathcache_entry *start, const char *path,
@@ -25,6 +49,80 @@ static void opens(const struct scene *s, struct pathcache_entry *start, const ch
 		CHECK(fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == want);
 		if (fd >= 0)
 			close(fd);
+	}
+}
+
+static void a_held_file_is_found_below_forgotten_directories(void)
+{
+	struct pathcache_entry *held;
+	struct scene s;
+
+	scene_begin(&s);
+	ts_dir(&s.tree, "d", 0755);
+	ts_dir(&s.tree, "d/e", 0755);
+	ts_file(&s.tree, "d/e/f", 0644, "");
+	held = ts_get(s.cache, "d/e/f");
+	forget(&s, "d/e");
+	grow(&s, "d/e/f", held);
+	CHECK_EQ(held_size(&s, held), 4);
+	forget(&s, "d");
+	grow(&s, "d/e/f", held);
+	CHECK_EQ(held_size(&s, held), 8);
+	/* By its name only: another file in its place is not it. */
+	ts_rename(&s.tree, "d/e/f", "d/e/g");
+	ts_file(&s.tree, "d/e/f", 0644, "");
+	CHECK_EQ(pathcache_invalidate_entry(s.cache, held), 0);
+	CHECK_EQ(held_size(&s, held), -ESTALE);
+	ts_rename(&s.tree, "d/e/g", "d/e/f");
+	CHECK_EQ(held_size(&s, held), 8);
+	/* Nor is a file of that name in another directory of that name. */
+	ts_rename(&s.tree, "d/e", "d/old");
+	ts_dir(&s.tree, "d/e", 0755);
+	ts_hardlink(&s.tree, "d/old/f", "d/e/f");
+	CHECK_EQ(pathcache_invalidate_entry(s.cache, held), 0);
+	CHECK_EQ(held_size(&s, held), -ESTALE);
+	pathcache_put(s.cache, held);
+	scene_end(&s);
+}
+
+static void a_held_file_is_found_by_any_of_its_names(void)
+{
+	static const char *const names[] = {"a", "d/b", "e/c"};
+
+	for (unsigned newest = 0; newest < 3; newest++) {
+		struct pathcache_entry *held;
+		struct scene s;
+
+		scene_begin(&s);
+		ts_dir(&s.tree, "d", 0755);
+		ts_dir(&s.tree, "e", 0755);
+		ts_file(&s.tree, "a", 0644, "");
+		ts_hardlink(&s.tree, "a", "d/b");
+		ts_hardlink(&s.tree, "a", "e/c");
+		for (unsigned i = 1; i <= 3; i++)
+			attr_of(s.cache, names[(newest + i) % 3]);
+		held = ts_get(s.cache, "a");
+		/* Moved where nobody has looked yet; announced, by name. */
+		ts_rename(&s.tree, "d", "d2");
+		changed(s.cache, "d");
+		changed(s.cache, "d2");
+		grow(&s, "a", held);
+		CHECK_EQ(held_size(&s, held), 4);
+		ts_rename(&s.tree, "a", "z");
+		changed(s.cache, "a");
+		changed(s.cache, "z");
+		grow(&s, "z", held);
+		CHECK_EQ(held_size(&s, held), 8);
+		ts_rename(&s.tree, "e", "e2");
+		changed(s.cache, "e");
+		changed(s.cache, "e2");
+		grow(&s, "z", held);
+		CHECK_EQ(held_size(&s, held), -ESTALE);
+		/* Seen again by one of them. */
+		AGREE(&s.view, .path = "e2/c");
+		CHECK_EQ(held_size(&s, held), 12);
+		pathcache_put(s.cache, held);
+		scene_end(&s);
 	}
 }
 
@@ -52,6 +150,8 @@ static void a_path_opens_what_it_leads_to_and_not_what_another_name_does(void)
 }
 
 static const struct ts_case cases[] = {
+	TS_CASE(a_held_file_is_found_below_forgotten_directories),
+	TS_CASE(a_held_file_is_found_by_any_of_its_names),
 	TS_CASE(a_path_opens_what_it_leads_to_and_not_what_another_name_does),
 };
 
