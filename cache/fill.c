@@ -116,7 +116,7 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 	rc = c->backend->parent(c, dir, cred, &a, &fd);
 	asked_count(c, rc);
 	if (!rc)
-		rc = pc_store_object(c, &a, asked, out);
+		rc = pc_store_object(c, dir, &a, asked, out);
 	/* It may have no name that leads there. */
 	if (fd >= 0 && !rc)
 		pc_dirfd_adopt(c, out->node, fd);
@@ -201,7 +201,7 @@ int pc_fill_kernel(struct pathcache *c, struct rp_node *dir, const char *rest, u
 	pc_count(c, PC_PASSTHROUGH);
 	asked_count(c, rc);
 	if (!rc)
-		rc = pc_store_object(c, &a, asked, out);
+		rc = pc_store_object(c, NULL, &a, asked, out);
 	answer_drop(c, &a);
 	return rc;
 }

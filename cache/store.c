@@ -597,16 +597,33 @@ int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, si
 }
 
 /*
- * Bind a directory whose place is not known, the old one's kept as a hint; a
- * private one, which has a name of its own, under a new id.
+ * Where the directory a, which is above below, was last seen: a node of it that
+ * died still says so. NULL: nobody knows.
  */
-static int bind_loose(struct pathcache *c, struct rp_node *dir)
+static const struct rp_dentry *parent_seen(const struct rp_node *below, const struct pc_answer *a)
+{
+	const struct rp_dentry *d = below ? rp_node_name_or_hint(below) : NULL;
+
+	if (!d || !d->dir || !same_object(d->dir, a))
+		return NULL;
+	d = rp_node_name_or_hint(d->dir);
+	/* A private one does not keep its directory for others. */
+	return d && d->slot != RP_SLOT_NONE ? d : NULL;
+}
+
+/*
+ * Bind a directory whose place is not known, the old one's kept as a hint, or
+ * else seen; a private one, which has a name of its own, under a new id.
+ */
+static int bind_loose(struct pathcache *c, struct rp_node *dir, const struct rp_dentry *seen)
 {
 	struct rp_dentry *old = rp_node_name_or_hint(dir);
 	struct rp_dentry *d;
 
-	d = old ? dentry_make(c, old->dir, old->name, old->len, dir, RP_D_LOOSE)
-	        : dentry_make(c, NULL, "", 0, dir, RP_D_LOOSE);
+	if (old)
+		seen = old;
+	d = seen ? dentry_make(c, seen->dir, seen->name, seen->len, dir, RP_D_LOOSE)
+	         : dentry_make(c, NULL, "", 0, dir, RP_D_LOOSE);
 	if (!d)
 		return -ENOMEM;
 	if (old && old->slot == RP_SLOT_NONE) {
@@ -625,7 +642,8 @@ static int bind_loose(struct pathcache *c, struct rp_node *dir)
 	return 0;
 }
 
-int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked, struct pc_found *out)
+int pc_store_object(struct pathcache *c, struct rp_node *below, struct pc_answer *a, uint64_t asked,
+                    struct pc_found *out)
 {
 	struct rp_node *n = NULL, *drop = NULL;
 	bool good = true, made = false;
@@ -636,7 +654,7 @@ int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked, st
 	if (still_good(c, NULL, asked) && may_keep(c, NULL, 0, a, a->flags)) {
 		n = object_get(c, a, asked, &good, &made);
 		if (n && good && rp_node_is_dir(n) && !rp_node_name(n))
-			good = bind_loose(c, n) == 0;
+			good = bind_loose(c, n, parent_seen(below, a)) == 0;
 	}
 	if (n && !good) {
 		if (made)
@@ -727,7 +745,7 @@ int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_ans
 	if (!still_good(c, NULL, asked) || !attr_put(c, dir, a, asked))
 		rc = -EAGAIN;
 	else if (!start_known(c, dir))
-		rc = bind_loose(c, dir);
+		rc = bind_loose(c, dir, NULL);
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
@@ -750,7 +768,7 @@ struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a)
 
 	pthread_mutex_lock(&c->lock);
 	n = object_make(c, a);
-	if (n && bind_loose(c, n)) {
+	if (n && bind_loose(c, n, NULL)) {
 		rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
 		node_unmake(c, n, a);
 		n = NULL;

@@ -29,8 +29,12 @@ struct pc_found {
 int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                   struct pc_answer *a, uint32_t absent_flags, uint64_t asked, struct pc_found *out);
 
-/* The same for an object whose name is not known (a parent, a kernel's answer). */
-int pc_store_object(struct pathcache *c, struct pc_answer *a, uint64_t asked, struct pc_found *out);
+/*
+ * The same for an object whose name is not known: what the kernel resolved, or
+ * the directory above below, which is held.
+ */
+int pc_store_object(struct pathcache *c, struct rp_node *below, struct pc_answer *a, uint64_t asked,
+                    struct pc_found *out);
 
 /*
  * Attributes of node as asked. Return: whether they are in memory now; when

@@ -149,10 +149,40 @@ static void a_path_opens_what_it_leads_to_and_not_what_another_name_does(void)
 	}
 }
 
+static void what_is_beside_a_start_below_a_forgotten_directory_is_found(void)
+{
+	struct pathcache_entry *start, *held;
+	struct pathcache_how how = {.size = sizeof(how)};
+	struct scene s;
+
+	scene_begin(&s);
+	ts_dir(&s.tree, "d", 0755);
+	ts_dir(&s.tree, "d/s", 0755);
+	ts_file(&s.tree, "d/f", 0644, "");
+	start = ts_get(s.cache, "d/s");
+	how.start = start;
+	forget(&s, "d");
+	opens(&s, start, "../f", ts_ino(&s.tree, "d/f"));
+	REQUIRE(pathcache_get(s.cache, "../f", &how, &held) == 0);
+	grow(&s, "d/f", held);
+	CHECK_EQ(held_size(&s, held), 4);
+	/* Moved: the start is found by its descriptor, and what is beside it from there. */
+	ts_rename(&s.tree, "d", "e");
+	changed(s.cache, "d");
+	changed(s.cache, "e");
+	opens(&s, start, "../f", ts_ino(&s.tree, "e/f"));
+	grow(&s, "e/f", held);
+	CHECK_EQ(held_size(&s, held), -ESTALE);
+	pathcache_put(s.cache, held);
+	pathcache_put(s.cache, start);
+	scene_end(&s);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(a_held_file_is_found_below_forgotten_directories),
 	TS_CASE(a_held_file_is_found_by_any_of_its_names),
 	TS_CASE(a_path_opens_what_it_leads_to_and_not_what_another_name_does),
+	TS_CASE(what_is_beside_a_start_below_a_forgotten_directory_is_found),
 };
 
 int main(int argc, char **argv)
