@@ -547,7 +547,7 @@ static int on_name(struct pc_lookup *lk, struct rp_node *node)
 	int rc;
 
 	if (n < 0)
-		return n == -ESTALE ? -ENOENT : (int)n;
+		return n == -ESTALE ? gone(lk, node) : (int)n;
 	rc = pc_lookup_dir(lk->c, path, &there);
 	if (!rc) {
 		bool learned = there == node;

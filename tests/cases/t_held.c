@@ -178,11 +178,45 @@ static void what_is_beside_a_start_below_a_forgotten_directory_is_found(void)
 	scene_end(&s);
 }
 
+static void a_start_that_is_lost_has_no_path_until_it_is_seen_again(void)
+{
+	struct pathcache_options opt;
+	struct pathcache_how how = {.size = sizeof(how)};
+	struct pathcache_attr attr;
+	char path[64];
+	struct scene s;
+
+	pathcache_options_init(&opt);
+	opt.max_dirfds = 1;
+	scene_begin_with(&s, &opt);
+	ts_dir(&s.tree, "a", 0755);
+	ts_dir(&s.tree, "a/p", 0755);
+	ts_dir(&s.tree, "a/p/s", 0755);
+	ts_dir(&s.tree, "b", 0755);
+	ts_file(&s.tree, "b/f", 0644, "");
+	how.start = ts_get(s.cache, "a/p/s");
+	CHECK_EQ(pathcache_realpath(s.cache, ".", &how, path, sizeof(path)), 6);
+	/* Takes the only descriptor. */
+	AGREE(&s.view, .path = "b/f");
+	ts_rename(&s.tree, "a", "z");
+	changed(s.cache, "a");
+	changed(s.cache, "z");
+	CHECK_EQ(pathcache_realpath(s.cache, ".", &how, path, sizeof(path)), -ESTALE);
+	CHECK_EQ(pathcache_stat(s.cache, "x", &how, &attr), -ESTALE);
+	AGREE(&s.view, .path = "z/p/s");
+	CHECK_EQ(pathcache_realpath(s.cache, ".", &how, path, sizeof(path)), 6);
+	CHECK(strcmp(path, "/z/p/s") == 0);
+	CHECK_EQ(pathcache_stat(s.cache, "x", &how, &attr), -ENOENT);
+	pathcache_put(s.cache, how.start);
+	scene_end(&s);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(a_held_file_is_found_below_forgotten_directories),
 	TS_CASE(a_held_file_is_found_by_any_of_its_names),
 	TS_CASE(a_path_opens_what_it_leads_to_and_not_what_another_name_does),
 	TS_CASE(what_is_beside_a_start_below_a_forgotten_directory_is_found),
+	TS_CASE(a_start_that_is_lost_has_no_path_until_it_is_seen_again),
 };
 
 int main(int argc, char **argv)
