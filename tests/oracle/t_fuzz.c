@@ -49,6 +49,7 @@ struct item {
 struct held {
 	struct ts_start start;
 	char path[PATH_MAX];
+	bool moved; /* since, at least once: then it may be lost */
 };
 
 /* A question that is asked again and again; path[0] is 0: none yet. */
@@ -531,16 +532,28 @@ static void held_take(struct fuzz *fz, unsigned v, struct held *held)
 	held->start.fd = openat(fz->tree.fd, rel[0] ? rel : ".",
 	                        O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	REQUIRE(held->start.fd >= 0 && fd_where(held->start.fd, held->path));
+	held->moved = false;
 }
 
-static bool held_moved(const struct held *held)
+/* After each change: one that was moved back may be lost all the same. */
+static void held_watch(struct fuzz *fz)
 {
 	char now[PATH_MAX];
 
-	return !fd_where(held->start.fd, now) || strcmp(now, held->path) != 0;
+	for (unsigned v = 0; v < fz->nviews; v++)
+		for (struct held *held = fz->held[v]; held < fz->held[v] + HELD; held++)
+			if (held->start.entry && !held->moved)
+				held->moved = !fd_where(held->start.fd, now) ||
+				              strcmp(now, held->path) != 0;
 }
 
-/* A start that was moved may be lost; one that was removed is not asked any more. */
+/* A start that was moved may be lost where descriptors are few. */
+static bool held_lost(const struct ts_view *view, const struct held *held)
+{
+	return held && held->moved && strstr(view->label, "small");
+}
+
+/* A start that was removed is not asked any more. */
 static void held_renew(struct fuzz *fz)
 {
 	for (unsigned v = 0; v < fz->nviews; v++) {
@@ -681,13 +694,6 @@ static bool leaves_tree(struct fuzz *fz, const struct ts_view *view, const struc
 	return answer.err == EXDEV;
 }
 
-/* A start that has no descriptor, there being too few, may have lost its name. */
-static bool is_nameless(const struct ts_view *view, const struct ts_query *query,
-                        const struct ts_answer *cache)
-{
-	return query->op == TS_REALPATH && cache->err == ENOENT && strstr(view->label, "small");
-}
-
 static void compare(struct fuzz *fz, const struct ts_view *view, const struct ts_query *query,
                     const struct held *held, int times)
 {
@@ -703,8 +709,7 @@ static void compare(struct fuzz *fz, const struct ts_view *view, const struct ts
 		what = ts_difference(query, &cache, &kernel);
 		if (!what)
 			continue;
-		if (held && ((cache.err == ESTALE && held_moved(held)) ||
-		             is_nameless(view, query, &cache))) {
+		if (cache.err == ESTALE && held_lost(view, held)) {
 			fz->stale_starts++;
 			continue;
 		}
@@ -860,12 +865,6 @@ static struct ts_query recall(struct fuzz *fz, unsigned v, const struct remember
 	return query;
 }
 
-/* Once held it is asked about by its newest name, whose directory may be lost. */
-static bool is_hard_link(const struct pathcache_attr *attr)
-{
-	return attr->nlink > 1 && !S_ISDIR(attr->mode);
-}
-
 /* What it holds, and what it opens, is what stat tells of. */
 static void compare_held(struct fuzz *fz, const struct ts_view *view, const struct ts_query *query,
                          const struct held *held)
@@ -892,8 +891,7 @@ static void compare_held(struct fuzz *fz, const struct ts_view *view, const stru
 	fd = pathcache_open_fd(view->cache, query->path, O_PATH, &how);
 	opened.err = fd < 0 ? -fd : 0;
 	fz->compared += 2;
-	if ((got.err == ESTALE || opened.err == ESTALE) &&
-	    ((held && held_moved(held)) || is_hard_link(&kernel.attr)))
+	if ((got.err == ESTALE || opened.err == ESTALE) && held_lost(view, held))
 		fz->stale_starts++;
 	else if (ts_difference(query, &got, &kernel) && !leaves_tree(fz, view, query))
 		report(fz, view, query, "the object that was got", &got, &kernel);
@@ -937,7 +935,7 @@ static void compare_batch(struct fuzz *fz, unsigned v, const struct remembered *
 		ts_ask_cache(view, &query, &one);
 		fz->batched++;
 		if (ts_difference(&query, &many, &one) && !leaves_tree(fz, view, &query) &&
-		    !(held && held_moved(held)))
+		    !held_lost(view, held))
 			report(fz, view, &query, "what a batch says", &many, &one);
 	}
 }
@@ -977,7 +975,8 @@ static void question_held(struct fuzz *fz)
 		cache.err = -rc;
 		ts_ask_kernel(&fz->views[v], &here, &kernel);
 		fz->compared++;
-		if (ts_difference(&query, &cache, &kernel) && !(rc == -ESTALE && held_moved(held)))
+		if (ts_difference(&query, &cache, &kernel) &&
+		    !(rc == -ESTALE && held_lost(&fz->views[v], held)))
 			report(fz, &fz->views[v], &here, "entry_stat", &cache, &kernel);
 	}
 }
@@ -1093,8 +1092,10 @@ static void every_answer_equals_the_kernel(void)
 	REQUIRE(fz);
 	start(fz);
 	while (fz->round < rounds || (seconds && ts_now_ns() < end)) {
-		for (unsigned n = 1 + ts_below(&fz->rng, 3); n-- > 0;)
+		for (unsigned n = 1 + ts_below(&fz->rng, 3); n-- > 0;) {
 			change(fz);
+			held_watch(fz);
+		}
 		held_renew(fz);
 		for (int n = 0; n < 8; n++)
 			question(fz);
