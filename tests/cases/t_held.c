@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -211,12 +213,115 @@ static void a_start_that_is_lost_has_no_path_until_it_is_seen_again(void)
 	scene_end(&s);
 }
 
+/* ---- while names come and go -------------------------------------------- */
+
+struct commotion {
+	struct scene s;
+	struct pathcache_entry *held;
+	uint64_t ino;
+	_Atomic bool stop;
+	_Atomic uint64_t rounds, asked, opened, wrong;
+};
+
+static bool goes_on(struct commotion *m)
+{
+	ts_quiescent();
+	return !atomic_load(&m->stop);
+}
+
+/* Another name, in a directory that is then moved or forgotten. */
+static void other_names(void *arg)
+{
+	struct commotion *m = arg;
+	const struct scene *s = &m->s;
+	struct pathcache_attr attr;
+
+	for (unsigned i = 0; goes_on(m); i++) {
+		ts_hardlink(&s->tree, "d/a", "d/e/b");
+		changed(s->cache, "d/e/b");
+		CHECK_EQ(pathcache_stat(s->cache, "d/e/b", NULL, &attr), 0);
+		if (i % 3 == 0)
+			changed_object(s->cache, "d/e");
+		if (i % 3 == 1)
+			changed_object(s->cache, "d");
+		ts_rename(&s->tree, "d/e", "d/e2");
+		changed(s->cache, "d/e");
+		changed(s->cache, "d/e2");
+		CHECK_EQ(pathcache_invalidate_entry(s->cache, m->held), 0);
+		ts_unlink(&s->tree, "d/e2/b");
+		changed(s->cache, "d/e2/b");
+		ts_rename(&s->tree, "d/e2", "d/e");
+		changed(s->cache, "d/e2");
+		changed(s->cache, "d/e");
+		atomic_fetch_add(&m->rounds, 1);
+	}
+}
+
+static void ask_held(void *arg)
+{
+	struct commotion *m = arg;
+	struct pathcache_attr attr;
+
+	while (goes_on(m)) {
+		if (pathcache_entry_stat(m->s.cache, m->held, &attr) || attr.ino != m->ino)
+			atomic_fetch_add(&m->wrong, 1);
+		atomic_fetch_add(&m->asked, 1);
+	}
+}
+
+static void open_path(void *arg)
+{
+	struct commotion *m = arg;
+	struct stat st;
+
+	while (goes_on(m)) {
+		int fd = pathcache_open_fd(m->s.cache, "d/a", O_RDONLY, NULL);
+
+		if (fd < 0 || fstat(fd, &st) || st.st_ino != m->ino)
+			atomic_fetch_add(&m->wrong, 1);
+		if (fd >= 0)
+			close(fd);
+		atomic_fetch_add(&m->opened, 1);
+	}
+}
+
+static void a_held_file_is_found_while_its_other_names_come_and_go(void)
+{
+	void (*const fns[])(void *) = {other_names, ask_held, open_path};
+	struct commotion m = {.stop = false};
+	struct pathcache_options opt;
+	struct ts_thread threads[3];
+
+	pathcache_options_init(&opt);
+	opt.backlog = 4096; /* memory is freed often; a sweep would forget the old names */
+	scene_begin_with(&m.s, &opt);
+	ts_dir(&m.s.tree, "d", 0755);
+	ts_dir(&m.s.tree, "d/e", 0755);
+	ts_file(&m.s.tree, "d/a", 0644, "");
+	m.ino = ts_ino(&m.s.tree, "d/a");
+	m.held = ts_get(m.s.cache, "d/a");
+	for (int i = 0; i < 3; i++)
+		ts_thread_start(&threads[i], fns[i], &m);
+	ts_sleep_us((unsigned)(ts_seconds(1) * 1e6));
+	atomic_store(&m.stop, true);
+	for (int i = 0; i < 3; i++)
+		ts_thread_join(&threads[i]);
+	CHECK(m.rounds && m.asked && m.opened);
+	CHECK_EQ(m.wrong, 0);
+	printf("      %llu times moved, %llu times asked, %llu opened\n",
+	       (unsigned long long)m.rounds, (unsigned long long)m.asked,
+	       (unsigned long long)m.opened);
+	pathcache_put(m.s.cache, m.held);
+	scene_end(&m.s);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(a_held_file_is_found_below_forgotten_directories),
 	TS_CASE(a_held_file_is_found_by_any_of_its_names),
 	TS_CASE(a_path_opens_what_it_leads_to_and_not_what_another_name_does),
 	TS_CASE(what_is_beside_a_start_below_a_forgotten_directory_is_found),
 	TS_CASE(a_start_that_is_lost_has_no_path_until_it_is_seen_again),
+	TS_CASE(a_held_file_is_found_while_its_other_names_come_and_go),
 };
 
 int main(int argc, char **argv)
