@@ -194,8 +194,9 @@ enum pathcache_mode {
 /*
  * Memory for the cache's objects instead of its jemalloc arena. alloc returns
  * memory aligned to 16 bytes, or NULL; free gets the size that was asked for.
- * Called from any thread, with the cache's locks held: they must not call
- * back into the cache.
+ * Called from any thread, with the cache's locks held, a hit's included, which
+ * may be in a read section of the host: they must not call back into the cache,
+ * nor wait for a grace period.
  */
 struct pathcache_allocator {
 	void *(*alloc)(void *ctx, size_t size);

@@ -431,6 +431,9 @@ static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_ans
 		d = rp_node_name(n);
 		if (d && d->slot != RP_SLOT_NONE)
 			pc_kill(c, d);
+	} else if (S_ISLNK(n->type) && rp_node_perm(n).uid != a->attr.uid) {
+		/* And those that followed it as somebody else's. */
+		pc_kill_names(c, n);
 	}
 	rp_node_attr_write(n, &a->attr, a->flags & NODE_FLAGS, rp_tree_stamp(&c->tree));
 	return true;
