@@ -962,21 +962,6 @@ static void a_positive_code_of_a_backend_is_trouble(void)
 
 /* ---- cancelled threads ------------------------------------------------- */
 
-/*
- * The address sanitizer does not see that cancellation left the callback's
- * frames, the thread sanitizer not the locks taken while it unwinds.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CAN_CANCEL 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CAN_CANCEL 0
-#endif
-#endif
-#ifndef CAN_CANCEL
-#define CAN_CANCEL 1
-#endif
-
 static enum callback cancel_in;
 
 /* Unregistered: the library does it when the thread ends, however it ends. */
@@ -1013,7 +998,7 @@ static void a_thread_cancelled_in_a_callback_leaves_nothing_held(void)
 	struct odd odd;
 	pthread_t thread;
 
-	if (!CAN_CANCEL) {
+	if (!TS_CAN_CANCEL) {
 		ts_skip("not under the address sanitizer");
 		return;
 	}
@@ -1036,7 +1021,7 @@ static void a_waiter_takes_over_from_a_cancelled_leader(void)
 	struct odd odd;
 	pthread_t thread;
 
-	if (!CAN_CANCEL) {
+	if (!TS_CAN_CANCEL) {
 		ts_skip("not under the address sanitizer");
 		return;
 	}

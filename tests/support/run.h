@@ -101,4 +101,19 @@ void ts_quiescent(void);
 void ts_read_lock(void);
 void ts_read_unlock(void);
 
+/*
+ * The address sanitizer does not see that cancellation left the callback's
+ * frames, the thread sanitizer not the locks taken while it unwinds.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TS_CAN_CANCEL 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TS_CAN_CANCEL 0
+#endif
+#endif
+#ifndef TS_CAN_CANCEL
+#define TS_CAN_CANCEL 1
+#endif
+
 #endif
