@@ -395,7 +395,6 @@ static void learn_locked(struct pathcache *c, const struct pc_lookup *lk,
                          const struct rp_memo_key *k, const struct rp_way *want, uint32_t last,
                          bool err, bool force)
 {
-	struct pc_learn *l = &c->learn;
 	struct rp_memo *m, *out = NULL;
 	struct rp_way *way = way_get(c, want, lk->w.epoch);
 
@@ -405,10 +404,9 @@ static void learn_locked(struct pathcache *c, const struct pc_lookup *lk,
 	if (m) {
 		m->way = way;
 		way->refs++;
-		if (!rp_memos_put(&l->memos, &c->tree, m, k, force, &out)) {
+		if (!rp_memos_put(&c->learn.memos, &c->tree, m, k, force, &out)) {
 			way->refs--;
 			learn_free(c, m, memo_size(m));
-			m = NULL;
 		}
 	}
 	way_drop_unused(c, way);
@@ -496,7 +494,7 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (within_share(c, need))
 		learn_locked(c, lk, &k, &room.way, last, err, force);
-	else
+	else if (force)
 		make_room(c);
 	pthread_mutex_unlock(&c->learn.lock);
 	pthread_setcancelstate(cancel, NULL);
