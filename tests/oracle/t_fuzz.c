@@ -28,7 +28,7 @@
 #include "run.h"
 #include "tree.h"
 
-#define VIEWS 14
+#define VIEWS 15
 #define MAX_NODES 160
 #define MAX_DEPTH 7
 #define REL_MAX 1400
@@ -1024,6 +1024,8 @@ static void start(struct fuzz *fz)
 	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_MAX, MEMOS_NONE);
 	open_view(fz, true, PATHCACHE_MODE_RCU, UINT64_MAX, MEMOS_NONE);
 	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_C(1) << 20, MEMOS_FEW);
+	/* Enough for all there is, with a grace period for each few memos that go. */
+	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_C(16) << 20, MEMOS_USUAL);
 	open_view(fz, false, PATHCACHE_MODE_RCU, 98304, MEMOS_ANY);
 	open_view(fz, false, PATHCACHE_MODE_RCU, 32768, MEMOS_ANY);
 	open_view(fz, false, PATHCACHE_MODE_RCU, 0, MEMOS_ANY);
