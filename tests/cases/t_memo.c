@@ -5,12 +5,14 @@
  * was being made is not believed.
  */
 #include <errno.h>
+#include <linux/magic.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "scene.h"
@@ -295,6 +297,88 @@ static void a_change_before_a_memo_is_stored_is_seen(void)
 	change_while_learning(DISPLACE_LENGTH);
 }
 
+/* ---- a memo that has died ---------------------------------------------------- */
+
+/* Its place is for the next one of its path. */
+static void what_has_changed_is_learned_again(void)
+{
+	struct play play;
+
+	play_begin(&play, UINT64_C(64) << 20, 0, 0);
+	for (int round = 0; round < 5; round++) {
+		ask(&play, FILE_PATH, 2);
+		CHECK_EQ(ask(&play, FILE_PATH, 10), 10);
+		CHECK_EQ(ts_stats(play.app.cache).memos, 1);
+		changed(play.app.cache, round & 1 ? "/directory" : "/directory/file");
+	}
+	play_end(&play);
+}
+
+/* ---- what is remembered ------------------------------------------------------ */
+
+#define SOMEBODY 4712u
+
+/* Return: how many of ten answers, all of them want, were a memo's. */
+static uint64_t ask_for_error(struct pathcache *cache, const char *path, uint64_t flags, int want)
+{
+	struct pathcache_how how = {.size = sizeof(how), .flags = flags};
+	struct pathcache_attr attr;
+	uint64_t hits;
+
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(pathcache_stat(cache, path, &how, &attr), want);
+	hits = ts_stats(cache).memo_hits;
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(pathcache_stat(cache, path, &how, &attr), want);
+	return ts_stats(cache).memo_hits - hits;
+}
+
+/* A refusal is not: it is about the one who asks, and nobody asks often in vain. */
+static void errors_of_names_are_remembered(void)
+{
+	uid_t uid = geteuid();
+	struct app app;
+
+	/* The process has no capabilities when it opens the cache. */
+	REQUIRE(uid || seteuid(SOMEBODY) == 0);
+	app_begin(&app);
+	REQUIRE(uid || seteuid(uid) == 0);
+	ts_ns_add(&app.ns, "directory", S_IFDIR | 0755, NULL);
+	ts_ns_add(&app.ns, "directory/file", S_IFREG | 0644, NULL);
+	ts_ns_add(&app.ns, "way-to-directory", S_IFLNK | 0777, "directory");
+	ts_ns_add(&app.ns, "closed-directory", S_IFDIR | 0700, NULL)->uid = SOMEBODY + 1;
+	CHECK_EQ(ask_for_error(app.cache, "/directory/absent", 0, -ENOENT), 10);
+	CHECK_EQ(ask_for_error(app.cache, "/directory/file/x", 0, -ENOTDIR), 10);
+	CHECK_EQ(ask_for_error(app.cache, "/way-to-directory/file", PATHCACHE_NO_SYMLINKS, -ELOOP),
+	         10);
+	CHECK_EQ(ask_for_error(app.cache, "/closed-directory/file", 0, -EACCES), 0);
+	app_end(&app);
+}
+
+/* Attributes that are never kept are asked for each time, however the name is known. */
+static void a_mount_of_made_up_files_is_asked_about(void)
+{
+	static const char pts[] = "/./././././pts";
+	struct pathcache_attr attr;
+	struct pathcache *cache;
+	struct statfs fs;
+	uint64_t calls;
+
+	if (statfs("/dev/pts", &fs) != 0 || fs.f_type != DEVPTS_SUPER_MAGIC) {
+		ts_skip("no devpts on /dev/pts");
+		return;
+	}
+	REQUIRE(pathcache_open(&cache, "/dev", NULL) == 0);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(pathcache_access(cache, pts, F_OK, NULL), 0);
+	calls = ts_stats(cache).backend_calls;
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(pathcache_stat(cache, pts, NULL, &attr), 0);
+	CHECK_EQ(ts_stats(cache).backend_calls, calls + 10);
+	CHECK_EQ(ts_stats(cache).memo_hits, 0);
+	CHECK_EQ(pathcache_close(cache), 0);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(hits_displace_nobody_in_a_full_share),
 	TS_CASE(hits_displace_nobody_in_a_full_set),
@@ -302,6 +386,9 @@ static const struct ts_case cases[] = {
 	TS_CASE(changes_that_storm_leave_no_stamps),
 	TS_CASE(a_change_before_a_way_is_stored_is_seen),
 	TS_CASE(a_change_before_a_memo_is_stored_is_seen),
+	TS_CASE(what_has_changed_is_learned_again),
+	TS_CASE(errors_of_names_are_remembered),
+	TS_CASE(a_mount_of_made_up_files_is_asked_about),
 };
 
 int main(int argc, char **argv)

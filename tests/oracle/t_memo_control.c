@@ -193,6 +193,27 @@ static void anchor_is_lost(struct scene *scene)
 	expect(scene, &q, -EACCES);
 }
 
+/*
+ * The same, but the start is asked about in between, and believed again. Then no
+ * binding tells of the change, so no memo may be made of it: nothing is warm here.
+ */
+static void start_without_anchor_is_closed(struct scene *scene)
+{
+	struct question q = {.path = LONG, .uid = 1000};
+	struct ts_object *f;
+
+	add(scene, "p", DIR_ALL);
+	add(scene, "p/s", DIR_ALL);
+	f = add(scene, "p/s/" LONG, FILE_ALL);
+	q.start = hold(scene, "p/s");
+	changed_name(scene, NULL, "p");
+	for (int i = 0; i < WARM; i++)
+		expect(scene, &q, ino(f));
+	ts_ns_set(&scene->ns, "p/s", 0700, 0);
+	CHECK_EQ(pathcache_invalidate_path(scene->cache, "p/s"), 0);
+	expect(scene, &q, -EACCES);
+}
+
 /* What is announced of a directory two levels above the start touches no name on the way. */
 static void subtree_above_start(struct scene *scene)
 {
@@ -540,7 +561,8 @@ static void start(void)
 
 static void anchor(void)
 {
-	RUN(CONTROL(anchor_is_lost, .omit = RP_DEP_ANCHOR));
+	RUN(CONTROL(anchor_is_lost, .omit = RP_DEP_ANCHOR),
+	    CONTROL(start_without_anchor_is_closed, .omit = 0));
 }
 
 static void dir(void)
