@@ -379,6 +379,62 @@ static void a_mount_of_made_up_files_is_asked_about(void)
 	CHECK_EQ(pathcache_close(cache), 0);
 }
 
+/* ---- canonical texts --------------------------------------------------------- */
+
+/* Asked for until a memo says it. */
+static void check_text(struct pathcache *cache, const char *path, const struct pathcache_how *how,
+                       const char *want)
+{
+	uint64_t hits = ts_stats(cache).memo_hits;
+	char text[128];
+
+	for (int i = 0; i < 6; i++) {
+		ssize_t n = pathcache_realpath(cache, path, how, text, sizeof(text));
+
+		if (n != (ssize_t)strlen(want) || strcmp(text, want) != 0)
+			ts_fail(__FILE__, __LINE__, "%s, time %d: %s", path, i, n < 0 ? "-" : text);
+	}
+	CHECK(ts_stats(cache).memo_hits >= hits + 4);
+}
+
+/* A path is its own only when nothing in it is left out, doubled or followed. */
+static void texts_are_canonical_in_memos_too(void)
+{
+	static const struct {
+		const char *path, *want;
+	} texts[] = {
+		{"/directory/..x/.y", "/directory/..x/.y"},
+		{"/directory/.y/xy", "/directory/.y/xy"},
+		{"/directory//.y/xy", "/directory/.y/xy"},
+		{"//directory/.y/xy", "/directory/.y/xy"},
+		{"/directory/.y/xy/", "/directory/.y/xy"},
+		{"/directory/./.y/xy", "/directory/.y/xy"},
+		{"/directory/../directory/.y", "/directory/.y"},
+		{"/directory/.y/xy/.", "/directory/.y/xy"},
+		{"/directory/.y/xy/..", "/directory/.y"},
+		{"/link-to-there/xy", "/directory/.y/xy"},
+		{"directory/.y/xy", "/directory/.y/xy"},
+	};
+	struct pathcache_how how = {.size = sizeof(how)};
+	struct play play;
+
+	play_begin(&play, UINT64_C(64) << 20, 0, 0);
+	ts_ns_add(&play.app.ns, "directory/..x", S_IFDIR | 0755, NULL);
+	ts_ns_add(&play.app.ns, "directory/..x/.y", S_IFREG | 0644, NULL);
+	ts_ns_add(&play.app.ns, "directory/.y", S_IFDIR | 0755, NULL);
+	ts_ns_add(&play.app.ns, "directory/.y/xy", S_IFDIR | 0755, NULL);
+	ts_ns_add(&play.app.ns, "directory/.y/xy/a-long-name", S_IFREG | 0644, NULL);
+	ts_ns_add(&play.app.ns, "link-to-there", S_IFLNK | 0777, "directory/.y");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		check_text(play.app.cache, texts[i].path, &how, texts[i].want);
+	how.start = ts_get(play.app.cache, "/directory");
+	check_text(play.app.cache, ".y/xy/a-long-name", &how, "/directory/.y/xy/a-long-name");
+	how.flags = PATHCACHE_IN_ROOT;
+	check_text(play.app.cache, "/.y/xy/a-long-name", &how, "/directory/.y/xy/a-long-name");
+	pathcache_put(play.app.cache, how.start);
+	play_end(&play);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(hits_displace_nobody_in_a_full_share),
 	TS_CASE(hits_displace_nobody_in_a_full_set),
@@ -389,6 +445,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(what_has_changed_is_learned_again),
 	TS_CASE(errors_of_names_are_remembered),
 	TS_CASE(a_mount_of_made_up_files_is_asked_about),
+	TS_CASE(texts_are_canonical_in_memos_too),
 };
 
 int main(int argc, char **argv)
