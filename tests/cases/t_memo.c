@@ -5,6 +5,7 @@
  * was being made is not believed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -314,6 +315,37 @@ static void what_has_changed_is_learned_again(void)
 	play_end(&play);
 }
 
+/* What an answer has taken before it turned out to be of a dead memo is given back. */
+static void a_dead_memo_holds_nothing(void)
+{
+	static const char path[] = "/directory/below/file";
+	struct scene s;
+
+	scene_begin(&s);
+	ts_dir(&s.tree, "directory", 0755);
+	ts_dir(&s.tree, "directory/below", 0755);
+	ts_file(&s.tree, path + 1, 0644, "");
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < 4; i++) {
+			int fd = pathcache_open_fd(s.cache, path, O_RDONLY, NULL);
+
+			CHECK(fd >= 0);
+			close(fd);
+		}
+		/* The way dies, the last binding lives. */
+		changed(s.cache, "/directory");
+	}
+	CHECK(ts_stats(s.cache).memo_hits >= 10);
+	ts_unlink(&s.tree, path + 1);
+	changed(s.cache, path);
+	CHECK_EQ(pathcache_invalidate_all(s.cache), 0);
+	while (pathcache_maintain(s.cache, 1000) > 0)
+		;
+	/* The root is left, and no other. */
+	CHECK_EQ(ts_stats(s.cache).nodes, 1);
+	scene_end(&s);
+}
+
 /* ---- what is remembered ------------------------------------------------------ */
 
 #define SOMEBODY 4712u
@@ -377,6 +409,19 @@ static void a_mount_of_made_up_files_is_asked_about(void)
 	CHECK_EQ(ts_stats(cache).backend_calls, calls + 10);
 	CHECK_EQ(ts_stats(cache).memo_hits, 0);
 	CHECK_EQ(pathcache_close(cache), 0);
+}
+
+/* Whether the backend may be asked is nothing that a memo is for. */
+static void what_must_not_ask_finds_the_same_memo(void)
+{
+	struct play play;
+
+	play_begin(&play, UINT64_C(64) << 20, 0, 0);
+	ask(&play, FILE_PATH, 3);
+	CHECK_EQ(ts_stats(play.app.cache).memos, 1);
+	CHECK_EQ(ask_for_error(play.app.cache, FILE_PATH, PATHCACHE_CACHED, 0), 10);
+	CHECK_EQ(ts_stats(play.app.cache).memos, 1);
+	play_end(&play);
 }
 
 /* ---- canonical texts --------------------------------------------------------- */
@@ -443,8 +488,10 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_change_before_a_way_is_stored_is_seen),
 	TS_CASE(a_change_before_a_memo_is_stored_is_seen),
 	TS_CASE(what_has_changed_is_learned_again),
+	TS_CASE(a_dead_memo_holds_nothing),
 	TS_CASE(errors_of_names_are_remembered),
 	TS_CASE(a_mount_of_made_up_files_is_asked_about),
+	TS_CASE(what_must_not_ask_finds_the_same_memo),
 	TS_CASE(texts_are_canonical_in_memos_too),
 };
 
