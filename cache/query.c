@@ -221,7 +221,7 @@ static bool name_changed(int err)
 /* What a path leads to, and as what; both held. */
 struct found {
 	struct rp_node *node;
-	struct rp_node *dir; /* NULL: node is a directory, or was found by the kernel */
+	struct rp_node *dir; /* NULL: node has no name there, or was found by the kernel */
 	char name[RP_NAME_MAX + 1];
 };
 
@@ -254,7 +254,7 @@ static enum rp_status last_found(struct pc_query *q)
 	size_t len;
 
 	f->dir = NULL;
-	if (!rp_node_is_dir(q->node) && !(q->lk && q->lk->final)) {
+	if (q->named && !(q->lk && q->lk->final)) {
 		if (!last_name(q, &f->dir, &name, &len)) {
 			q->hash = 0; /* it is remembered already, and by what it cannot tell */
 			return RP_RETRY;

@@ -161,10 +161,12 @@ static void what_is_beside_a_start_below_a_forgotten_directory_is_found(void)
 	ts_dir(&s.tree, "d", 0755);
 	ts_dir(&s.tree, "d/s", 0755);
 	ts_file(&s.tree, "d/f", 0644, "");
+	ts_dir(&s.tree, "d/g", 0755);
 	start = ts_get(s.cache, "d/s");
 	how.start = start;
 	forget(&s, "d");
 	opens(&s, start, "../f", ts_ino(&s.tree, "d/f"));
+	opens(&s, start, "../g", ts_ino(&s.tree, "d/g"));
 	REQUIRE(pathcache_get(s.cache, "../f", &how, &held) == 0);
 	grow(&s, "d/f", held);
 	CHECK_EQ(held_size(&s, held), 4);
@@ -172,6 +174,7 @@ static void what_is_beside_a_start_below_a_forgotten_directory_is_found(void)
 	ts_rename(&s.tree, "d", "e");
 	changed(s.cache, "d");
 	changed(s.cache, "e");
+	opens(&s, start, "../g", ts_ino(&s.tree, "e/g"));
 	opens(&s, start, "../f", ts_ino(&s.tree, "e/f"));
 	grow(&s, "e/f", held);
 	CHECK_EQ(held_size(&s, held), -ESTALE);
