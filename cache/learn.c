@@ -66,6 +66,8 @@ static struct rp_memo_array *array_make(struct pathcache *c, uint32_t sets, uint
 		learn_free(c, a, sizeof(*a));
 		return NULL;
 	}
+	a->mask = sets * lines - 1;
+	a->lines = lines;
 	return a;
 }
 
@@ -96,8 +98,8 @@ void pc_learn_init(struct pathcache *c, const struct pathcache_options *o)
 {
 	struct pc_learn *l = &c->learn;
 	uint32_t lines = o->memo_ways / RP_MEMO_LINE;
-	struct rp_memo_array *array = NULL;
-	struct rp_way **heads = NULL;
+	struct rp_memo_array *array;
+	struct rp_way **heads;
 
 	pthread_mutex_init(&l->lock, NULL);
 	if (o->mode != PATHCACHE_MODE_RCU)
@@ -107,14 +109,11 @@ void pc_learn_init(struct pathcache *c, const struct pathcache_options *o)
 	heads = array ? learn_alloc(c, heads_size(LEARN_WAYS_MIN)) : NULL;
 	if (!heads) {
 		/* A share too small for anything is none. */
-		if (array) {
-			learn_free(c, array->line, rp_memo_lines_size(LEARN_SETS_MIN, lines));
-			learn_free(c, array, sizeof(*array));
-		}
+		array_free(c, array);
 		l->share = 0;
 		return;
 	}
-	rp_memos_init(&l->memos, array, LEARN_SETS_MIN, lines, heads, LEARN_WAYS_MIN);
+	rp_memos_init(&l->memos, array, heads, LEARN_WAYS_MIN);
 }
 
 void pc_learn_fini(struct pathcache *c)

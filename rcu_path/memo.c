@@ -48,11 +48,9 @@ struct rp_memo *rp_memo_find_all(struct rp_memo_array *a, struct rp_memo_key k)
 	return NULL;
 }
 
-void rp_memos_init(struct rp_memos *t, struct rp_memo_array *array, uint32_t sets, uint32_t lines,
-                   struct rp_way **heads, uint32_t nheads)
+void rp_memos_init(struct rp_memos *t, struct rp_memo_array *array, struct rp_way **heads,
+                   uint32_t nheads)
 {
-	array->mask = sets * lines - 1;
-	array->lines = lines;
 	atomic_init(&t->cur, array);
 	t->next = NULL;
 	t->cursor = 0;
@@ -308,10 +306,6 @@ uint32_t rp_memos_want(const struct rp_memos *t)
 
 void rp_memos_grow(struct rp_memos *t, struct rp_memo_array *array)
 {
-	const struct rp_memo_array *cur = rp_memos_array(t);
-
-	array->lines = cur->lines;
-	array->mask = cur->mask * 2 + 1;
 	t->next = array;
 	t->cursor = 0;
 }

@@ -319,9 +319,12 @@ static inline void rp_memo_stamp(struct rp_memo *m, uint64_t epoch)
 
 /* ---- all below: context: memo lock ------------------------------------- */
 
-/* array: its line zeroed, rp_memo_lines_size(sets, lines) bytes; sets a power of two; heads likewise. */
-void rp_memos_init(struct rp_memos *t, struct rp_memo_array *array, uint32_t sets, uint32_t lines,
-                   struct rp_way **heads, uint32_t nheads);
+/*
+ * array: complete; its line zeroed, rp_memo_lines_size() bytes, a power of two of
+ * sets. heads: zeroed, a power of two.
+ */
+void rp_memos_init(struct rp_memos *t, struct rp_memo_array *array, struct rp_way **heads,
+                   uint32_t nheads);
 
 /* The way equal to want, which need not be in the table; NULL when there is none. */
 struct rp_way *rp_way_find(const struct rp_memos *t, const struct rp_way *want);
@@ -348,7 +351,7 @@ struct rp_memo *rp_memos_evict(struct rp_memos *t, const struct rp_tree *tree);
 /* Sets of the array that rp_memos_grow() should get now, or 0. */
 uint32_t rp_memos_want(const struct rp_memos *t);
 
-/* Begin to grow into array, its line zeroed, of twice the sets. */
+/* Begin to grow into array, of twice the sets. */
 void rp_memos_grow(struct rp_memos *t, struct rp_memo_array *array);
 
 /*

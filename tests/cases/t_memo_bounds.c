@@ -369,26 +369,35 @@ static void ask_while_it_fails(struct app *app, unsigned rounds)
 	}
 }
 
+/* A directory of files, every fifth absent, below an allocator that does not fail yet. budget 0: the default. */
+static void failing_begin(struct failing *failing, struct app *app, uint64_t budget)
+{
+	struct pathcache_options opt;
+	char path[64];
+
+	*failing = (struct failing){.every = 0};
+	failing->allocator = (struct pathcache_allocator){
+		.alloc = failing_alloc, .free = failing_free, .ctx = failing};
+	pathcache_options_init(&opt);
+	opt.allocator = &failing->allocator;
+	if (budget)
+		opt.budget = budget;
+	app_begin_with(app, &opt);
+	ts_ns_add(&app->ns, "directory", S_IFDIR | 0755, NULL);
+	for (int f = 0; f < 50; f++) {
+		snprintf(path, sizeof(path), "directory/%d", f);
+		if (f % 5)
+			ts_ns_add(&app->ns, path, S_IFREG | 0644, NULL);
+	}
+}
+
 static void memory_that_fails_now_and_then_harms_no_answer(void)
 {
 	for (unsigned every = 2; every < 14; every++) {
-		struct failing failing = {.every = 0};
-		struct pathcache_options opt;
+		struct failing failing;
 		struct app app;
-		char path[64];
 
-		failing.allocator = (struct pathcache_allocator){
-			.alloc = failing_alloc, .free = failing_free, .ctx = &failing};
-		pathcache_options_init(&opt);
-		opt.allocator = &failing.allocator;
-		opt.budget = UINT64_C(1) << 20;
-		app_begin_with(&app, &opt);
-		ts_ns_add(&app.ns, "directory", S_IFDIR | 0755, NULL);
-		for (int f = 0; f < 50; f++) {
-			snprintf(path, sizeof(path), "directory/%d", f);
-			if (f % 5)
-				ts_ns_add(&app.ns, path, S_IFREG | 0644, NULL);
-		}
+		failing_begin(&failing, &app, UINT64_C(1) << 20);
 		failing.every = every;
 		ask_while_it_fails(&app, ts_scale(3000));
 		failing.every = 0;
@@ -403,22 +412,10 @@ static void memory_that_fails_now_and_then_harms_no_answer(void)
 static void memory_that_is_gone_harms_no_answer(void)
 {
 	for (unsigned from = 1; from < 60; from++) {
-		struct failing failing = {.every = 0};
-		struct pathcache_options opt;
+		struct failing failing;
 		struct app app;
-		char path[64];
 
-		failing.allocator = (struct pathcache_allocator){
-			.alloc = failing_alloc, .free = failing_free, .ctx = &failing};
-		pathcache_options_init(&opt);
-		opt.allocator = &failing.allocator;
-		app_begin_with(&app, &opt);
-		ts_ns_add(&app.ns, "directory", S_IFDIR | 0755, NULL);
-		for (int f = 0; f < 50; f++) {
-			snprintf(path, sizeof(path), "directory/%d", f);
-			if (f % 5)
-				ts_ns_add(&app.ns, path, S_IFREG | 0644, NULL);
-		}
+		failing_begin(&failing, &app, 0);
 		ask_while_it_fails(&app, from);
 		failing.every = 1;
 		ask_while_it_fails(&app, 60);

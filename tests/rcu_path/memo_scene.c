@@ -34,8 +34,8 @@ struct ms_scene *ms_make(uint32_t sets, uint32_t lines, uint64_t stream)
 	for (size_t i = 0; i < sizeof(s->tree.secret.words) / sizeof(s->tree.secret.words[0]); i++)
 		s->tree.secret.words[i] = ts_rand(&rng);
 	s->tree.root = ms_node(s, S_IFDIR);
-	rp_memos_init(&s->memos, ms_array(sets, lines), sets, lines,
-	              ms_take(HEADS * sizeof(struct rp_way *)), HEADS);
+	rp_memos_init(&s->memos, ms_array(sets, lines), ms_take(HEADS * sizeof(struct rp_way *)),
+	              HEADS);
 	s->way = ms_way(s, NULL, 0);
 	return s;
 }
@@ -165,6 +165,8 @@ struct rp_memo_array *ms_array(uint32_t sets, uint32_t lines)
 	struct rp_memo_array *a = ms_take(sizeof(*a));
 
 	a->line = ms_take(rp_memo_lines_size(sets, lines));
+	a->mask = sets * lines - 1;
+	a->lines = lines;
 	return a;
 }
 

@@ -144,7 +144,7 @@ struct listing {
 };
 
 static const char long_dir[] =
-	"/srv/build/work/packages/some-long-project-name-1.2.3/obj-x86_64-linux-gnu/src/modules/"
+	"/srv/build/area/packages/some-long-project-name-1.2.3/obj-x86_64-linux-gnu/src/modules/"
 	"subsystem/include/generated/platform/architecture/default/configuration/of/everything/and/"
 	"more/of/the/same/kind/here/";
 static_assert(sizeof(long_dir) > 201, "equal in the first 200 bytes");

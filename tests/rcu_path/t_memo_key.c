@@ -33,6 +33,8 @@ static struct rp_memo_array *array_make(uint32_t sets)
 	REQUIRE(a);
 	a->line = calloc(1, rp_memo_lines_size(sets, LINES));
 	REQUIRE(a->line);
+	a->mask = sets * LINES - 1;
+	a->lines = LINES;
 	return a;
 }
 
@@ -51,7 +53,7 @@ static void scene_begin(struct scene *s)
 	s->way_of[0]->start = &s->start;
 	s->way_of[1]->start = &s->other;
 	rp_slots_add(&s->tree.slots, s->slots);
-	rp_memos_init(&s->memos, s->array, SETS, LINES, s->heads, HEADS);
+	rp_memos_init(&s->memos, s->array, s->heads, HEADS);
 }
 
 static void scene_end(struct scene *s)
