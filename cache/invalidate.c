@@ -47,10 +47,11 @@ static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name
 
 	rp_dirnode(dir)->names_stamp = stamp;
 	rp_node_attr_drop(dir, stamp);
-	if (!d) {
+	/* A stale one does not say what the name led to until now. */
+	if (!d || d->id < rp_tree_gen(&c->tree, dir))
 		rp_tree_loose_changed(&c->tree, stamp);
+	if (!d)
 		return;
-	}
 	if (d->node)
 		rp_node_attr_drop(d->node, stamp);
 	if (d->node && S_ISLNK(d->node->type))

@@ -216,6 +216,44 @@ static void a_start_that_is_lost_has_no_path_until_it_is_seen_again(void)
 	scene_end(&s);
 }
 
+/*
+ * What stands in memory of the start's place is from before all was forgotten, and
+ * says that nothing is there: that the name was announced concerns the start.
+ */
+static void a_start_is_announced_by_a_name_that_memory_knows_otherwise(void)
+{
+	struct pathcache_entry *start;
+	struct pathcache_how how = {.size = sizeof(how)};
+	struct pathcache_attr attr;
+	struct stat st;
+	struct scene s;
+
+	scene_begin(&s);
+	ts_dir(&s.tree, "a", 0755);
+	ts_dir(&s.tree, "a/n", 0755);
+	ts_dir(&s.tree, "d", 0755);
+	ts_dir(&s.tree, "d/z", 0755);
+	start = ts_get(s.cache, "a/n");
+	how.start = start;
+	CHECK_EQ(ts_stat_err(s.cache, "d/x"), -ENOENT);
+	ts_rename(&s.tree, "a/n", "d/x");
+	changed(s.cache, "a/n");
+	CHECK_EQ(pathcache_invalidate_all(s.cache), 0);
+	CHECK_EQ(pathcache_stat(s.cache, ".", &how, &attr), 0);
+	CHECK_EQ(ts_stat_err(s.cache, "d/z"), 0);
+	ts_sleep_us(20000); /* a tick of the file system's clock */
+	ts_exchange(&s.tree, "d/x", "d/z");
+	changed(s.cache, "d/z");
+	changed(s.cache, "d/x");
+	REQUIRE(fstatat(s.tree.fd, "d/z", &st, 0) == 0);
+	CHECK_EQ(pathcache_entry_stat(s.cache, start, &attr), 0);
+	CHECK_EQ(attr.ino, st.st_ino);
+	CHECK_EQ(attr.ctime_sec, st.st_ctim.tv_sec);
+	CHECK_EQ(attr.ctime_nsec, st.st_ctim.tv_nsec);
+	pathcache_put(s.cache, start);
+	scene_end(&s);
+}
+
 /* ---- while names come and go -------------------------------------------- */
 
 struct commotion {
@@ -324,6 +362,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_path_opens_what_it_leads_to_and_not_what_another_name_does),
 	TS_CASE(what_is_beside_a_start_below_a_forgotten_directory_is_found),
 	TS_CASE(a_start_that_is_lost_has_no_path_until_it_is_seen_again),
+	TS_CASE(a_start_is_announced_by_a_name_that_memory_knows_otherwise),
 	TS_CASE(a_held_file_is_found_while_its_other_names_come_and_go),
 };
 
