@@ -244,7 +244,7 @@ static bool is_known(const struct pc_lookup *lk)
 	if (!m || !rp_memo_lives(w->tree, m, w->epoch))
 		return false;
 	if (pc_memo_may_search(lk->c, w->cred, m))
-		return m->bits & (RP_M_CANON | RP_M_REAL) || !real_len_of(lk->q);
+		return m->bits & RP_M_CANON || m->real_len || !real_len_of(lk->q);
 	/* The process goes before others. */
 	return !(m->bits & RP_M_CAPS) || w->judged & RP_J_CAPS;
 }
@@ -356,8 +356,7 @@ static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk
 	m->bits = (uint8_t)((err        ? RP_M_ERR
 	                     : q->named ? RP_M_NAMED
 	                                : 0) |
-	                    (canon ? RP_M_CANON : 0) | (real_len ? RP_M_REAL : 0) |
-	                    (w->gen ? RP_M_GEN : 0));
+	                    (canon ? RP_M_CANON : 0) | (w->gen ? RP_M_GEN : 0));
 	if (!IS_OMITTED(RP_DEP_PERM))
 		m->bits |= (uint8_t)((w->judged & RP_J_CRED ? RP_M_CRED : 0) |
 		                     (w->judged & RP_J_CAPS ? RP_M_CAPS : 0));

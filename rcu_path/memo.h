@@ -37,14 +37,13 @@
 /* Bits of rp_memo.bits. */
 #define RP_M_NAMED 0x01u /* node was reached by a name, not as ".", ".." or the start */
 #define RP_M_CANON 0x02u /* the path is its own canonical text */
-#define RP_M_REAL 0x04u  /* the canonical text stands behind the path */
 #define RP_M_GEN 0x08u   /* way->gen is not 0 */
 #define RP_M_CRED 0x10u  /* searched by what the cache's own credentials are allowed */
 #define RP_M_CAPS 0x20u  /* searched by capability */
 #define RP_M_ERR 0x40u   /* err, no node */
 
 /* How most are, but for the text: nothing else has to be looked at. */
-#define RP_M_PLAIN(bits) (((bits) & ~(RP_M_CANON | RP_M_REAL)) == RP_M_NAMED)
+#define RP_M_PLAIN(bits) (((bits) & ~RP_M_CANON) == RP_M_NAMED)
 
 #define RP_MEMO_REL 0x80000000u /* in rp_memo.flags: start is part of the key */
 
@@ -70,7 +69,7 @@ struct rp_memo {
 	uint32_t flags;       /* const; RP_W_* and RP_MEMO_REL */
 	uint16_t len;         /* const; of the path */
 	int16_t err;          /* const; negative errno, 0: node */
-	uint16_t real_len;    /* const; of the canonical text, RP_M_REAL */
+	uint16_t real_len;    /* const; of the canonical text behind the path, 0: none */
 	uint8_t bits;         /* const; RP_M_* */
 	char path[];          /* const; no NUL */
 };
