@@ -16,11 +16,17 @@ static uint32_t slots_total(const struct rp_slots *s)
 	return (1u << (s->nchunks + RP_SLOT_CHUNK0)) - (1u << RP_SLOT_CHUNK0);
 }
 
+/* Ids and owners. */
+static size_t chunk_size(unsigned k)
+{
+	return (sizeof(uint64_t) + sizeof(uintptr_t)) << (k + RP_SLOT_CHUNK0);
+}
+
 size_t rp_slots_want(const struct rp_slots *s, enum rp_slot_class cls)
 {
 	if (s->free[cls] || s->line[cls] % RP_SLOT_LINE || s->next_line < slots_total(s))
 		return 0;
-	return sizeof(uint64_t) << (s->nchunks + RP_SLOT_CHUNK0);
+	return chunk_size(s->nchunks);
 }
 
 void rp_slots_add(struct rp_slots *s, void *chunk)
@@ -34,11 +40,11 @@ void *rp_slots_chunk(const struct rp_slots *s, unsigned k, size_t *size)
 {
 	if (k >= s->nchunks)
 		return NULL;
-	*size = sizeof(uint64_t) << (k + RP_SLOT_CHUNK0);
+	*size = chunk_size(k);
 	return atomic_load_explicit(&s->chunk[k], memory_order_relaxed);
 }
 
-uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id)
+uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id, struct rp_dentry *d)
 {
 	uint32_t slot = s->free[cls];
 
@@ -54,6 +60,7 @@ uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id)
 		}
 		slot = s->line[cls]++;
 	}
+	*rp_slot_owner(s, slot) = (uintptr_t)d;
 	/* Relaxed: readers learn of (slot, id) from the dentry, whose publication [T1] orders it. */
 	atomic_store_explicit(rp_slot_ref(s, slot), id, memory_order_relaxed);
 	return slot;
@@ -63,5 +70,6 @@ void rp_slot_free(struct rp_slots *s, enum rp_slot_class cls, uint32_t slot)
 {
 	/* Relaxed: rp_tree_kill() orders it before the epoch [E1]. */
 	atomic_store_explicit(rp_slot_ref(s, slot), s->free[cls], memory_order_relaxed);
+	*rp_slot_owner(s, slot) = 0;
 	s->free[cls] = slot;
 }

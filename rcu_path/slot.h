@@ -11,9 +11,12 @@
  * Slots of directories and of leaves come from different cache lines, so that
  * the death of a file does not evict the line that walks validate.
  *
- *              rp_slot_live   alloc/free/add
+ * Apart from the ids, and for writers only, each slot says whose it is: the
+ * slots in turn are all dentries there are, in an order that no change disturbs.
+ *
+ *              rp_slot_live   alloc/free/add/owner
  *  rp_slot_live     -         lock-free, see E2 in docs/memory-model.md
- *  alloc/free/add             the tree's change lock
+ *  alloc/free/...             the tree's change lock
  *
  * Memory comes from above: rp_slots_want() says how much, rp_slots_add() takes it.
  */
@@ -31,32 +34,68 @@
 #define RP_SLOT_CHUNKS 22u
 #define RP_SLOT_LINE 8u /* slots in a cache line */
 
+struct rp_dentry;
+
 enum rp_slot_class { RP_SLOT_LEAF, RP_SLOT_DIR, RP_SLOT_CLASSES };
 
+/* An owner's address, and what the policy knows of it: RP_OWNER_*. */
+#define RP_OWNER_BITS ((uintptr_t)15)
+
 struct rp_slots {
-	_Atomic(_Atomic(uint64_t) *) chunk[RP_SLOT_CHUNKS]; /* atomic, set once */
+	_Atomic(_Atomic(uint64_t) *) chunk[RP_SLOT_CHUNKS]; /* atomic, set once; ids, then owners */
 	uint32_t nchunks;                                   /* change lock */
 	uint32_t next_line;                                 /* change lock; first slot never used */
 	uint32_t line[RP_SLOT_CLASSES];                     /* change lock; rest of a begun line */
 	uint32_t free[RP_SLOT_CLASSES];                     /* change lock; list heads */
 };
 
-/* Chunk k holds 2^(k + CHUNK0) slots, so the pair comes from one bit scan. */
-static inline _Atomic(uint64_t) *rp_slot_ref(const struct rp_slots *s, uint32_t slot)
+/* Chunk k holds size = 2^(k + CHUNK0) slots, so both come from one bit scan. */
+struct rp_slot_place {
+	uint32_t chunk;
+	uint32_t size;
+	uint32_t at;
+};
+
+static inline struct rp_slot_place rp_slot_place(uint32_t slot)
 {
 	uint32_t n = slot + (1u << RP_SLOT_CHUNK0);
 	uint32_t k = 31u - (uint32_t)__builtin_clz(n);
-	_Atomic(uint64_t) *base;
+
+	return (struct rp_slot_place){k - RP_SLOT_CHUNK0, 1u << k, n - (1u << k)};
+}
+
+static inline _Atomic(uint64_t) *rp_slot_ref(const struct rp_slots *s, uint32_t slot)
+{
+	struct rp_slot_place p = rp_slot_place(slot);
 
 	/* acquire [S1]: the chunk's zeroed slots. Pairs with rp_slots_add(). */
-	base = atomic_load_explicit(&s->chunk[k - RP_SLOT_CHUNK0], memory_order_acquire);
-	return &base[n - (1u << k)];
+	return &atomic_load_explicit(&s->chunk[p.chunk], memory_order_acquire)[p.at];
 }
 
 /* Does the dentry that was given (slot, id) live? Order: the caller's, see E2. */
 static inline bool rp_slot_live(const struct rp_slots *s, uint32_t slot, uint64_t id)
 {
 	return atomic_load_explicit(rp_slot_ref(s, slot), memory_order_relaxed) == id;
+}
+
+/* The word of slot, one given out before: its owner's address and bits; 0: free. Context: change lock. */
+static inline uintptr_t *rp_slot_owner(const struct rp_slots *s, uint32_t slot)
+{
+	struct rp_slot_place p = rp_slot_place(slot);
+	_Atomic(uint64_t) *ids = atomic_load_explicit(&s->chunk[p.chunk], memory_order_relaxed);
+
+	return (uintptr_t *)(uintptr_t)(ids + p.size) + p.at;
+}
+
+static inline struct rp_dentry *rp_owner_dentry(uintptr_t owner)
+{
+	return (struct rp_dentry *)(owner & ~RP_OWNER_BITS);
+}
+
+/* Slots from 1 to below this may have an owner. Context: change lock. */
+static inline uint32_t rp_slots_end(const struct rp_slots *s)
+{
+	return s->next_line;
 }
 
 void rp_slots_init(struct rp_slots *s);
@@ -71,10 +110,11 @@ void rp_slots_add(struct rp_slots *s, void *chunk);
 void *rp_slots_chunk(const struct rp_slots *s, unsigned k, size_t *size);
 
 /*
- * Give out a slot for id. Return: the slot, RP_SLOT_NONE when a chunk is wanted.
- * Context: change lock.
+ * Give out a slot for id, which is d's. Return: the slot, RP_SLOT_NONE when a
+ * chunk is wanted. Context: change lock.
  */
-uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id);
+uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id,
+                       struct rp_dentry *d);
 
 /* Kill: the slot's dentry no longer lives. Context: change lock. */
 void rp_slot_free(struct rp_slots *s, enum rp_slot_class cls, uint32_t slot);

@@ -53,7 +53,7 @@ struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d)
 	struct rp_dentry *hint = NULL;
 
 	d->id = rp_tree_stamp(t);
-	d->slot = rp_slot_alloc(&t->slots, rp_dentry_class(d), d->id);
+	d->slot = rp_slot_alloc(&t->slots, rp_dentry_class(d), d->id, d);
 	d->next = NULL;
 	if (d->node) {
 		hint = rp_tree_take_hint(d->node);
