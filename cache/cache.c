@@ -106,10 +106,10 @@ static void tables_free(struct pathcache *c)
 		struct rp_buckets *b = rp_table_buckets(tables[i]);
 
 		if (b)
-			pc_free(c->mem, b, rp_buckets_size(b->mask + 1));
+			pc_free(c->mem, PC_MEM_TABLE, b, rp_buckets_size(b->mask + 1));
 		b = tables[i]->next;
 		if (b)
-			pc_free(c->mem, b, rp_buckets_size(b->mask + 1));
+			pc_free(c->mem, PC_MEM_TABLE, b, rp_buckets_size(b->mask + 1));
 	}
 }
 
@@ -119,7 +119,7 @@ static void slots_free(struct pathcache *c)
 	void *p;
 
 	for (unsigned k = 0; (p = rp_slots_chunk(&c->tree.slots, k, &size)) != NULL; k++)
-		pc_free(c->mem, p, size);
+		pc_free(c->mem, PC_MEM_TABLE, p, size);
 }
 
 static void cache_free(struct pathcache *c)
@@ -138,7 +138,7 @@ static void cache_free(struct pathcache *c)
 		free(c->tally);
 	}
 	free(c->self_groups);
-	pc_free(mem, c->unaligned, sizeof(*c) + alignof(struct pathcache));
+	pc_free(mem, PC_MEM_OTHER, c->unaligned, sizeof(*c) + alignof(struct pathcache));
 	pc_mem_destroy(mem);
 }
 
@@ -158,7 +158,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 
 	if (pc_mem_create(&mem, o->allocator, o->huge_pages))
 		return NULL;
-	p = pc_alloc(mem, sizeof(*c) + alignof(struct pathcache));
+	p = pc_alloc(mem, PC_MEM_OTHER, sizeof(*c) + alignof(struct pathcache));
 	if (!p) {
 		pc_mem_destroy(mem);
 		return NULL;
@@ -189,7 +189,7 @@ static int parts_create(struct pathcache *c, const struct pathcache_options *o)
 		return -ENOMEM;
 	pc_tally_init(c->tally, c);
 	for (int i = 0; i < 2; i++) {
-		a[i] = pc_alloc(c->mem, rp_buckets_size(BUCKETS_MIN));
+		a[i] = pc_alloc(c->mem, PC_MEM_TABLE, rp_buckets_size(BUCKETS_MIN));
 		if (!a[i])
 			return -ENOMEM;
 		if (i == 0)
@@ -352,7 +352,7 @@ int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
 	s.memo_hits = n[PC_MEMO_HITS];
 	s.memo_stamps = n[PC_MEMO_STAMPS];
 	s.memos = load(&cache->learn.memos.count);
-	s.memo_bytes = load(&cache->learn.bytes);
+	s.memo_bytes = pc_mem_bytes_of(cache->mem, PC_MEM_MEMO);
 	s.dentries = load(&cache->ndentries);
 	s.negatives = load(&cache->nnegatives);
 	s.nodes = load(&cache->nnodes);

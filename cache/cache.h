@@ -54,8 +54,7 @@ struct pc_learn {
 	uint64_t share; /* const; bytes, 0: no memos */
 	struct rp_memos memos;
 	pthread_mutex_t lock;
-	_Atomic(uint64_t) bytes;   /* atomic; table, memos and ways */
-	_Atomic(uint64_t) retired; /* atomic; of bytes, those that wait for a grace period */
+	_Atomic(uint64_t) retired; /* atomic; bytes of theirs that wait for a grace period */
 };
 
 struct pathcache {

@@ -30,8 +30,8 @@ int pc_dirfds_init(struct pathcache *c, uint32_t max)
 	pthread_mutex_init(&d->lock, NULL);
 	if (!max)
 		return 0;
-	d->slots = pc_alloc(c->mem, max * sizeof(*d->slots));
-	d->buckets = pc_alloc(c->mem, max * sizeof(*d->buckets));
+	d->slots = pc_alloc(c->mem, PC_MEM_OTHER, max * sizeof(*d->slots));
+	d->buckets = pc_alloc(c->mem, PC_MEM_OTHER, max * sizeof(*d->buckets));
 	d->max = max;
 	return d->slots && d->buckets ? 0 : -ENOMEM;
 }
@@ -44,8 +44,8 @@ void pc_dirfds_fini(struct pathcache *c)
 		for (uint32_t i = 0; i < d->max; i++)
 			if (d->slots[i].id)
 				fd_close(d->slots[i].fd);
-	pc_free(c->mem, d->slots, d->max * sizeof(*d->slots));
-	pc_free(c->mem, d->buckets, d->max * sizeof(*d->buckets));
+	pc_free(c->mem, PC_MEM_OTHER, d->slots, d->max * sizeof(*d->slots));
+	pc_free(c->mem, PC_MEM_OTHER, d->buckets, d->max * sizeof(*d->buckets));
 	pthread_mutex_destroy(&d->lock);
 }
 
@@ -304,7 +304,7 @@ static int trail_prefix(struct pathcache *c, struct trail *t, const char *name, 
 	if (t->len + strlen(name) + RP_NAME_MAX + 3 > RP_PATH_MAX)
 		return -EMFILE;
 	at->prefix_size = t->len + strlen(name) + 2;
-	at->prefix = pc_alloc(c->mem, at->prefix_size);
+	at->prefix = pc_alloc(c->mem, PC_MEM_OTHER, at->prefix_size);
 	if (!at->prefix)
 		return -ENOMEM;
 	for (; name; name = trail_pop(t)) {
@@ -450,7 +450,7 @@ void pc_dirfd_put(struct pathcache *c, struct pc_dirfd *at)
 	struct pc_dirfds *d = &c->dirfds;
 	int fd = -1;
 
-	pc_free(c->mem, at->prefix, at->prefix_size);
+	pc_free(c->mem, PC_MEM_OTHER, at->prefix, at->prefix_size);
 	at->prefix = NULL;
 	if (at->slot == UINT32_MAX) {
 		fd = at->fd;

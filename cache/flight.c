@@ -68,7 +68,7 @@ static void flight_leave(struct pathcache *c, struct pc_flight *f)
 		return;
 	if (f->node)
 		pc_node_put(c, f->node);
-	pc_free(c->mem, f, sizeof(*f) + f->len);
+	pc_free(c->mem, PC_MEM_OTHER, f, sizeof(*f) + f->len);
 }
 
 static void deadline_in(struct timespec *at, uint32_t ms)
@@ -120,7 +120,7 @@ static bool flight_wait(struct pathcache *c, struct pc_flight *f)
 static struct pc_flight *flight_begin(struct pathcache *c, struct pc_flight **lane,
                                       const struct rp_node *dir, const char *name, size_t len)
 {
-	struct pc_flight *f = pc_alloc(c->mem, sizeof(*f) + len);
+	struct pc_flight *f = pc_alloc(c->mem, PC_MEM_OTHER, sizeof(*f) + len);
 
 	if (!f)
 		return NULL;

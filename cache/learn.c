@@ -20,7 +20,7 @@
 
 static uint64_t learn_bytes(const struct pathcache *c)
 {
-	return atomic_load_explicit(&c->learn.bytes, memory_order_relaxed);
+	return pc_mem_bytes_of(c->mem, PC_MEM_MEMO);
 }
 
 /* May size more bytes be taken? */
@@ -31,28 +31,20 @@ static bool within_share(const struct pathcache *c, size_t size)
 
 static void *learn_alloc(struct pathcache *c, size_t size)
 {
-	size_t cost = pc_mem_cost(c->mem, size);
 	bool granted;
-	void *p;
 
 	/* The change lock: who keeps names looks at the budget and takes of it under it. */
 	pthread_mutex_lock(&c->lock);
-	granted = within_share(c, cost);
+	granted = within_share(c, pc_mem_cost(c->mem, size));
 	if (granted)
-		pc_mem_count(c->mem, size);
+		pc_mem_count(c->mem, PC_MEM_MEMO, size);
 	pthread_mutex_unlock(&c->lock);
-	p = granted ? pc_alloc_counted(c->mem, size) : NULL;
-	if (p)
-		atomic_fetch_add_explicit(&c->learn.bytes, cost, memory_order_relaxed);
-	return p;
+	return granted ? pc_alloc_counted(c->mem, PC_MEM_MEMO, size) : NULL;
 }
 
 static void learn_free(struct pathcache *c, void *p, size_t size)
 {
-	if (!p)
-		return;
-	atomic_fetch_sub_explicit(&c->learn.bytes, pc_mem_cost(c->mem, size), memory_order_relaxed);
-	pc_free(c->mem, p, size);
+	pc_free(c->mem, PC_MEM_MEMO, p, size);
 }
 
 static struct rp_memo_array *array_make(struct pathcache *c, uint32_t sets, uint32_t lines)

@@ -11,7 +11,7 @@
 
 struct pc_mem {
 	struct pathcache_allocator alloc;
-	_Atomic(uint64_t) bytes;
+	_Atomic(uint64_t) bytes[PC_MEM_CLASSES];
 #if PC_JEMALLOC
 	struct extents *extents; /* NULL with the application's allocator */
 	unsigned arena;
@@ -248,12 +248,12 @@ size_t pc_mem_cost(const struct pc_mem *m, size_t size)
 	return m->alloc.alloc ? size : builtin_cost(m, size);
 }
 
-void pc_mem_count(struct pc_mem *m, size_t size)
+void pc_mem_count(struct pc_mem *m, enum pc_mem_class cls, size_t size)
 {
-	atomic_fetch_add_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
+	atomic_fetch_add_explicit(&m->bytes[cls], pc_mem_cost(m, size), memory_order_relaxed);
 }
 
-void *pc_alloc_counted(struct pc_mem *m, size_t size)
+void *pc_alloc_counted(struct pc_mem *m, enum pc_mem_class cls, size_t size)
 {
 	void *p;
 
@@ -265,30 +265,40 @@ void *pc_alloc_counted(struct pc_mem *m, size_t size)
 		p = builtin_alloc(m, size);
 	}
 	if (!p)
-		atomic_fetch_sub_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
+		atomic_fetch_sub_explicit(&m->bytes[cls], pc_mem_cost(m, size),
+		                          memory_order_relaxed);
 	return p;
 }
 
-void *pc_alloc(struct pc_mem *m, size_t size)
+void *pc_alloc(struct pc_mem *m, enum pc_mem_class cls, size_t size)
 {
-	pc_mem_count(m, size);
-	return pc_alloc_counted(m, size);
+	pc_mem_count(m, cls, size);
+	return pc_alloc_counted(m, cls, size);
 }
 
-void pc_free(struct pc_mem *m, void *ptr, size_t size)
+void pc_free(struct pc_mem *m, enum pc_mem_class cls, void *ptr, size_t size)
 {
 	if (!ptr)
 		return;
-	atomic_fetch_sub_explicit(&m->bytes, pc_mem_cost(m, size), memory_order_relaxed);
+	atomic_fetch_sub_explicit(&m->bytes[cls], pc_mem_cost(m, size), memory_order_relaxed);
 	if (m->alloc.free)
 		m->alloc.free(m->alloc.ctx, ptr, size);
 	else
 		builtin_free(m, ptr, size);
 }
 
+uint64_t pc_mem_bytes_of(const struct pc_mem *m, enum pc_mem_class cls)
+{
+	return atomic_load_explicit(&m->bytes[cls], memory_order_relaxed);
+}
+
 uint64_t pc_mem_bytes(const struct pc_mem *m)
 {
-	return atomic_load_explicit(&m->bytes, memory_order_relaxed);
+	uint64_t sum = 0;
+
+	for (int cls = 0; cls < PC_MEM_CLASSES; cls++)
+		sum += pc_mem_bytes_of(m, (enum pc_mem_class)cls);
+	return sum;
 }
 
 int pc_mem_protect(struct pc_mem *m, bool readonly)

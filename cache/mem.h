@@ -19,6 +19,18 @@
 
 struct pathcache_allocator;
 
+/* What memory is for; each is counted apart. */
+enum pc_mem_class {
+	PC_MEM_DENTRY,   /* names that lead to something */
+	PC_MEM_NEGATIVE, /* names known to be absent */
+	PC_MEM_NODE,     /* objects and texts of links */
+	PC_MEM_LISTING,  /* whole directories' names */
+	PC_MEM_MEMO,     /* walks remembered, and their table */
+	PC_MEM_TABLE,    /* tables of names and objects, slots */
+	PC_MEM_OTHER,    /* questions under way, descriptors, the cache itself */
+	PC_MEM_CLASSES
+};
+
 /* Lives outside the memory it hands out. */
 struct pc_mem;
 
@@ -29,23 +41,24 @@ int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, 
 void pc_mem_destroy(struct pc_mem *m);
 
 /* Zeroed, aligned to 16 bytes, to 64 when size is a multiple of 64. NULL when there is none. */
-void *pc_alloc(struct pc_mem *m, size_t size);
+void *pc_alloc(struct pc_mem *m, enum pc_mem_class cls, size_t size);
 
 /*
  * The same in two steps, for who may take memory only within limits and does not
  * hold the change lock while it is made: count it, then take what was counted.
  */
-void pc_mem_count(struct pc_mem *m, size_t size);
-void *pc_alloc_counted(struct pc_mem *m, size_t size);
+void pc_mem_count(struct pc_mem *m, enum pc_mem_class cls, size_t size);
+void *pc_alloc_counted(struct pc_mem *m, enum pc_mem_class cls, size_t size);
 
-/* size: as asked for. ptr may be NULL. */
-void pc_free(struct pc_mem *m, void *ptr, size_t size);
+/* cls, size: as asked for. ptr may be NULL. */
+void pc_free(struct pc_mem *m, enum pc_mem_class cls, void *ptr, size_t size);
 
 /* What an object of size takes, as counted by pc_mem_bytes(). */
 size_t pc_mem_cost(const struct pc_mem *m, size_t size);
 
 /* Bytes allocated now, or counted. */
 uint64_t pc_mem_bytes(const struct pc_mem *m);
+uint64_t pc_mem_bytes_of(const struct pc_mem *m, enum pc_mem_class cls);
 
 /* Make all of it read-only, or writable again. Return: 0; -ENOTSUP without own extents; -errno. */
 int pc_mem_protect(struct pc_mem *m, bool readonly);

@@ -59,8 +59,8 @@ void pc_node_free(struct pathcache *c, struct rp_node *n)
 	if (n->handle && c->backend->release)
 		c->backend->release(c, n->object_id, n->object_gen, n->handle);
 	if (text)
-		pc_free(c->mem, text, sizeof(*text) + text->len);
-	pc_free(c->mem, n, rp_node_size(n->type));
+		pc_free(c->mem, PC_MEM_NODE, text, sizeof(*text) + text->len);
+	pc_free(c->mem, PC_MEM_NODE, n, rp_node_size(n->type));
 }
 
 /* ---- the sweep ---------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void retired_free(struct pathcache *c, struct pc_retired *r)
 		struct rp_dentry *d = r->dentries;
 
 		r->dentries = d->next;
-		pc_free(c->mem, d, rp_dentry_size(d->len));
+		pc_free(c->mem, pc_dentry_class(d), d, rp_dentry_size(d->len));
 	}
 	while (r->nodes) {
 		struct rp_node *n = r->nodes;
@@ -129,7 +129,8 @@ static void retired_free(struct pathcache *c, struct pc_retired *r)
 	}
 	for (int i = 0; i < 2; i++)
 		if (r->buckets[i])
-			pc_free(c->mem, r->buckets[i], rp_buckets_size(r->buckets[i]->mask + 1));
+			pc_free(c->mem, PC_MEM_TABLE, r->buckets[i],
+			        rp_buckets_size(r->buckets[i]->mask + 1));
 	pc_learn_free(c, r);
 	atomic_fetch_sub_explicit(&c->deferred, r->bytes, memory_order_relaxed);
 }

@@ -21,6 +21,12 @@ static inline void pc_count_down(_Atomic(uint64_t) *n)
 	atomic_fetch_sub_explicit(n, 1, memory_order_relaxed);
 }
 
+/* What d's memory is counted as. */
+static inline enum pc_mem_class pc_dentry_class(const struct rp_dentry *d)
+{
+	return d->node ? PC_MEM_DENTRY : PC_MEM_NEGATIVE;
+}
+
 /* Retire; nothing leads to it any more but readers' own pointers. Context: change lock. */
 void pc_retire_node(struct pathcache *c, struct rp_node *n);
 void pc_retire_dentry(struct pathcache *c, struct rp_dentry *d);

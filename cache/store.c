@@ -94,7 +94,7 @@ static void dentry_unmake(struct pathcache *c, struct rp_dentry *d)
 	pc_count_down(&c->ndentries);
 	if (!d->node)
 		pc_count_down(&c->nnegatives);
-	pc_free(c->mem, d, rp_dentry_size(d->len));
+	pc_free(c->mem, pc_dentry_class(d), d, rp_dentry_size(d->len));
 }
 
 /*
@@ -236,7 +236,7 @@ static void table_feed(struct pathcache *c, struct rp_table *t)
 		atomic_store_explicit(&c->crowded, true, memory_order_relaxed);
 	if (!n || over_budget(c, rp_buckets_size(n)))
 		return;
-	array = pc_alloc(c->mem, rp_buckets_size(n));
+	array = pc_alloc(c->mem, PC_MEM_TABLE, rp_buckets_size(n));
 	if (array)
 		rp_table_grow(t, array, n);
 }
@@ -261,7 +261,7 @@ static bool slots_feed(struct pathcache *c, enum rp_slot_class cls, bool must)
 		return true;
 	if (!must && over_budget(c, size))
 		return false;
-	chunk = pc_alloc(c->mem, size);
+	chunk = pc_alloc(c->mem, PC_MEM_TABLE, size);
 	if (chunk)
 		rp_slots_add(&c->tree.slots, chunk);
 	return chunk != NULL;
@@ -269,7 +269,7 @@ static bool slots_feed(struct pathcache *c, enum rp_slot_class cls, bool must)
 
 static struct rp_text *text_make(struct pathcache *c, const char *text, size_t len)
 {
-	struct rp_text *t = pc_alloc(c->mem, sizeof(*t) + len);
+	struct rp_text *t = pc_alloc(c->mem, PC_MEM_NODE, sizeof(*t) + len);
 
 	if (t) {
 		t->len = (uint32_t)len;
@@ -282,7 +282,7 @@ static struct rp_text *text_make(struct pathcache *c, const char *text, size_t l
 static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint32_t flags)
 {
 	uint32_t type = a->attr.mode & S_IFMT;
-	struct rp_node *n = pc_alloc(c->mem, rp_node_size(type));
+	struct rp_node *n = pc_alloc(c->mem, PC_MEM_NODE, rp_node_size(type));
 	struct rp_text *text;
 
 	if (!n)
@@ -303,7 +303,7 @@ static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint3
 	if (S_ISLNK(n->type) && a->link_len) {
 		text = text_make(c, a->link, a->link_len);
 		if (!text) {
-			pc_free(c->mem, n, rp_node_size(type));
+			pc_free(c->mem, PC_MEM_NODE, n, rp_node_size(type));
 			return NULL;
 		}
 		rp_node_set_text(n, text);
@@ -326,7 +326,8 @@ static void node_unmake(struct pathcache *c, struct rp_node *n, struct pc_answer
 static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, const char *name,
                                      size_t len, struct rp_node *node, unsigned flags)
 {
-	struct rp_dentry *d = pc_alloc(c->mem, rp_dentry_size(len));
+	struct rp_dentry *d =
+		pc_alloc(c->mem, node ? PC_MEM_DENTRY : PC_MEM_NEGATIVE, rp_dentry_size(len));
 
 	if (!d)
 		return NULL;
@@ -692,7 +693,7 @@ int pc_store_text(struct pathcache *c, struct rp_node *node, const char *text, s
 	pthread_mutex_lock(&c->lock);
 	t = text_make(c, text, len);
 	if (t && !rp_node_set_text(node, t))
-		pc_free(c->mem, t, sizeof(*t) + len);
+		pc_free(c->mem, PC_MEM_NODE, t, sizeof(*t) + len);
 	pthread_mutex_unlock(&c->lock);
 	return t ? 0 : -ENOMEM;
 }
