@@ -56,20 +56,22 @@ PC_ALWAYS_INLINE bool pc_memo_last(struct pc_query *q, const struct rp_memo *m, 
 {
 	enum rp_status st;
 
+	if (!rp_memo_safe(&q->c->tree, m, epoch))
+		return false;
 	q->named = true;
 	q->gen = 0;
 	if (__builtin_expect(!RP_M_PLAIN(m->bits), 0)) {
 		if (m->bits & (RP_M_CRED | RP_M_CAPS) && !pc_memo_may_search(q->c, q->cred, m))
 			return false;
 		if (m->bits & RP_M_ERR) {
+			rp_dentry_touch(m->dentry);
 			q->result = m->err;
 			return true;
 		}
 		q->named = m->bits & RP_M_NAMED;
 		q->gen = m->bits & RP_M_GEN ? m->way->gen : 0;
 	}
-	if (!rp_memo_safe(&q->c->tree, m, epoch))
-		return false;
+	rp_node_touch(m->node);
 	q->memo = m;
 	q->node = m->node;
 	st = last(q);

@@ -315,16 +315,33 @@ static void way_drop_unused(struct pathcache *c, struct rp_way *way)
 	learn_free(c, way, rp_way_size(way->n));
 }
 
+/* The dentry of a step, while it lives; NULL. */
+static struct rp_dentry *dentry_of(struct pathcache *c, const struct rp_step *s)
+{
+	struct rp_dentry *d = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (rp_slot_live(&c->tree.slots, s->slot, s->id))
+		d = rp_owner_dentry(*rp_slot_owner(&c->tree.slots, s->slot));
+	pthread_mutex_unlock(&c->lock);
+	return d;
+}
+
 static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk,
                                  const struct rp_memo_key *k, uint32_t last, bool err)
 {
 	const struct rp_walk *w = &lk->w;
 	const struct pc_query *q = lk->q;
+	bool omitted = err ? STEP_OMITTED(&w->steps[last]) : IS_OMITTED(RP_DEP_LEAF);
+	const struct rp_step *step = &w->steps[omitted ? 0 : last];
+	struct rp_dentry *d = err ? dentry_of(c, step) : NULL;
 	size_t real_len = real_len_of(q);
 	bool canon = !err && !k->start && !w->links && w->root == w->tree->root &&
 	             is_clean(k->path, k->len);
 	struct rp_memo *m;
 
+	if (err && !d)
+		return NULL;
 	if (canon)
 		real_len = 0;
 	m = learn_alloc(c, rp_memo_size(k->len, real_len));
@@ -334,13 +351,12 @@ static struct rp_memo *memo_make(struct pathcache *c, const struct pc_lookup *lk
 		return NULL;
 	}
 	atomic_init(&m->epoch, w->epoch);
-	atomic_init(&m->id, w->steps[last].id);
-	m->slot = w->steps[last].slot;
-	if (err ? STEP_OMITTED(&w->steps[last]) : IS_OMITTED(RP_DEP_LEAF)) {
-		atomic_init(&m->id, w->steps[0].id);
-		m->slot = w->steps[0].slot;
-	}
-	m->node = err ? NULL : q->node;
+	atomic_init(&m->id, step->id);
+	m->slot = step->slot;
+	if (err)
+		m->dentry = d;
+	else
+		m->node = q->node;
 	m->flags = k->flags;
 	m->len = (uint16_t)k->len;
 	m->err = (int16_t)(err ? w->err : 0);

@@ -39,6 +39,7 @@ struct rp_dentry {
 	struct rp_dentry *next; /* change lock; next name of node, or retired list */
 	uint8_t flags;          /* const after publish; RP_D_* */
 	uint8_t len;            /* const after publish */
+	_Atomic(uint8_t) used;  /* atomic; a walk ended here since the clock's hand passed */
 	char name[];            /* const after publish; no NUL */
 };
 
@@ -50,6 +51,14 @@ static inline size_t rp_dentry_size(size_t len)
 static inline struct rp_dentry *rp_dentry_of(struct rp_hlink *link)
 {
 	return (struct rp_dentry *)((char *)link - offsetof(struct rp_dentry, link));
+}
+
+/* A walk came to d. Stores only the first time, so that a hot one stores nothing. */
+static inline void rp_dentry_touch(const struct rp_dentry *d)
+{
+	if (!atomic_load_explicit(&d->used, memory_order_relaxed))
+		atomic_store_explicit(&((struct rp_dentry *)(uintptr_t)d)->used, 1,
+		                      memory_order_relaxed);
 }
 
 /* Do dir and name say only where node was last seen? fresh: ids above are of this very call. */

@@ -61,9 +61,12 @@ struct rp_way {
 
 struct rp_memo {
 	_Atomic(uint64_t) epoch; /* atomic; all of it lived at this epoch */
-	struct rp_node
-		*node;      /* const; NULL: err. Its memory is good while the last binding lives */
-	struct rp_way *way; /* const */
+	/* Where it led; the memory is good while the last binding lives. */
+	union {
+		struct rp_node *node;     /* const */
+		struct rp_dentry *dentry; /* const; RP_M_ERR: the last binding */
+	};
+	struct rp_way *way;   /* const */
 	_Atomic(uint64_t) id; /* atomic; of the last binding; or list of the retired */
 	uint32_t slot;        /* const; of the last binding */
 	uint32_t flags;       /* const; RP_W_* and RP_MEMO_REL */

@@ -62,7 +62,9 @@ struct rp_text {
 #define RP_N_NO_ATTR 0x40u     /* attributes are never kept (proc, sys) */
 #define RP_N_BURIED 0x200u     /* dead and out of all tables; waits for its last child to go */
 #define RP_N_HAS_FD 0x400u     /* directory: a descriptor is kept */
-#define RP_N_OWN (RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD) /* the cache's own, in no answer */
+#define RP_N_USED 0x800u       /* a memo led here since the clock's hand passed */
+#define RP_N_OWN \
+	(RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD | RP_N_USED) /* the cache's own, in no answer */
 #define RP_N_ASK_WX 0x80u /* its mount may be read-only or noexec: W_OK, X_OK are asked */
 
 #define RP_NAMES_HINT ((uintptr_t)1)
@@ -128,6 +130,13 @@ static inline size_t rp_node_size(uint32_t type)
 static inline uint32_t rp_node_flags(const struct rp_node *n)
 {
 	return atomic_load_explicit(&n->flags, memory_order_relaxed);
+}
+
+/* A memo led to n. As rp_dentry_touch(). */
+static inline void rp_node_touch(struct rp_node *n)
+{
+	if (__builtin_expect(!(rp_node_flags(n) & RP_N_USED), 0))
+		atomic_fetch_or_explicit(&n->flags, RP_N_USED, memory_order_relaxed);
 }
 
 static inline bool rp_node_is_dir(const struct rp_node *n)

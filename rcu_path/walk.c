@@ -364,6 +364,9 @@ ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t l
 		         : d->flags & RP_D_DIR  ? RP_DEP_DIR
 		         : d->flags & RP_D_LINK ? RP_DEP_LINK
 		                                : RP_DEP_LEAF);
+		/* What this very call has filled was not hit by it. */
+		if (d->id <= w->fresh)
+			rp_dentry_touch(d);
 		if (!d->node)
 			return fail(w, -ENOENT);
 		*node = d->node;

@@ -116,7 +116,7 @@ struct rp_walk {
 	uint64_t epoch;   /* at the begin */
 	uint64_t subtree; /* subtree_stamp at the begin */
 	uint64_t loose;   /* lowest id of a loose binding it believed; UINT64_MAX: none */
-	uint64_t fresh;   /* set by the caller: private bindings with ids above are of this call */
+	uint64_t fresh;   /* set by the caller: bindings with ids above are of this call */
 	uint32_t nsteps;
 	uint32_t nframes;
 	uint32_t links;    /* followed so far */
