@@ -10,14 +10,17 @@
 
 void pathcache_ref(struct pathcache *cache, struct pathcache_entry *entry)
 {
-	(void)cache;
 	pc_node_hold(pc_node(entry));
+	pc_count(cache, PC_GETS);
 }
 
 void pathcache_put(struct pathcache *cache, struct pathcache_entry *entry)
 {
-	if (entry)
-		pc_node_put(cache, pc_node(entry));
+	if (!entry)
+		return;
+	/* Before: the last reference may be what kept another from closing the cache. */
+	pc_count(cache, PC_PUTS);
+	pc_node_put(cache, pc_node(entry));
 }
 
 uint64_t pathcache_entry_id(const struct pathcache_entry *entry)

@@ -120,7 +120,7 @@ PC_ALWAYS_INLINE bool pc_memo_run(struct pc_query *q, struct rp_memo_key *k, pc_
 	done = pc_memo_answer(q, k, last);
 	pc_read_end();
 	if (done) {
-		pc_count(q->c, PC_MEMO_HITS);
+		pc_count_hit(pc_counts(q->c->tally), PC_MEMO_HITS, q->result);
 		return true;
 	}
 	if (q->got)

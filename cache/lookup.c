@@ -417,6 +417,7 @@ static int on_start(struct pc_lookup *lk)
 	if (lk->q->cached)
 		return -EAGAIN;
 	lk->asked = true;
+	pc_count(lk->c, PC_ASKED_START);
 	rc = pc_fill_start(lk->c, lk->base, lk->w.cred, &perm, &flags);
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
@@ -560,6 +561,15 @@ static int on_name(struct pc_lookup *lk, struct rp_node *node)
 	return path_join(lk, path, (size_t)n);
 }
 
+static enum pc_counter node_counter(enum rp_status st)
+{
+	if (st == RP_NEED_TEXT)
+		return PC_ASKED_TEXT;
+	if (st == RP_NEED_ATTR)
+		return PC_ASKED_ATTR;
+	return st == RP_NEED_ACCESS ? PC_ASKED_LAST : PC_ASKED_PATH;
+}
+
 /* The walk or the last step needs something of lk->wanted. */
 static int on_node(struct pc_lookup *lk, enum rp_status st)
 {
@@ -567,6 +577,7 @@ static int on_node(struct pc_lookup *lk, enum rp_status st)
 	bool ended = lk->ended;
 	int rc;
 
+	pc_count(lk->c, node_counter(st));
 	if (st == RP_NEED_NAME)
 		return on_name(lk, node);
 	if (st == RP_NEED_TEXT)
@@ -632,8 +643,10 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 		pc_count(lk->c, PC_MISSES);
 		return on_miss(lk);
 	case RP_NEED_PARENT:
+		pc_count(lk->c, PC_ASKED_PARENT);
 		return on_parent(lk);
 	case RP_NEED_PERM:
+		pc_count(lk->c, PC_ASKED_SEARCH);
 		return on_perm(lk);
 	case RP_KERNEL:
 		return on_kernel(lk);
@@ -709,8 +722,11 @@ static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk,
 	if (lk->asked) {
 		pc_learn_missed(lk->c);
 		pc_upkeep(lk->c);
-	} else
-		pc_count(lk->c, PC_HITS);
+	} else if (rc == -EAGAIN && lk->q->cached) {
+		pc_count(lk->c, PC_DECLINED);
+	} else {
+		pc_count_hit(pc_counts(lk->c->tally), PC_HITS, rc);
+	}
 	pthread_setcancelstate(cancel, NULL);
 	return rc;
 }
@@ -739,7 +755,7 @@ static __attribute__((noinline)) ssize_t lookup_run(struct pc_lookup *lk)
 		pc_learn(lk, st);
 	if (__builtin_expect(lk->more != NULL, 0))
 		free(lk->more);
-	pc_count_in(counts, PC_HITS);
+	pc_count_hit(counts, PC_HITS, q->result);
 	return q->result;
 }
 

@@ -56,7 +56,8 @@ static void group_fetch(struct group *g, struct pc_query *q, const char *const *
 PC_ALWAYS_INLINE void group_answer(struct group *g, const struct many *many, size_t first,
                                    pc_last_fn last)
 {
-	uint64_t hits = 0;
+	uint64_t hits = 0, negative = 0;
+	struct pc_counts *counts;
 
 	for (size_t i = 0; i < g->n; i++) {
 		struct pc_query q;
@@ -70,8 +71,11 @@ PC_ALWAYS_INLINE void group_answer(struct group *g, const struct many *many, siz
 			continue;
 		many->results[first + i] = (int)q.result;
 		hits++;
+		negative += q.result == -ENOENT;
 	}
-	pc_count_add(pc_counts(many->alike.c->tally), PC_MEMO_HITS, hits);
+	counts = pc_counts(many->alike.c->tally);
+	pc_count_add(counts, PC_MEMO_HITS, hits);
+	pc_count_add(counts, PC_MEMO_HITS_NEGATIVE, negative);
 }
 
 static int walk_one(const struct many *many, const struct rp_memo_key *k, size_t i)

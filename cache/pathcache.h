@@ -344,7 +344,7 @@ int pathcache_get(struct pathcache *cache, const char *path, const struct pathca
 /*
  * One more reference to an entry the caller already holds. Never fails (a
  * count past 2^31 saturates: the object then stays until close).
- * Context: any; wait-free.
+ * Context: any; wait-free but for a thread's first call.
  */
 void pathcache_ref(struct pathcache *cache, struct pathcache_entry *entry);
 
@@ -501,6 +501,33 @@ struct pathcache_stats {
 	uint64_t memo_stamps;    /* stores to shared memory that memo hits made */
 	uint64_t memos;          /* now: walks remembered */
 	uint64_t memo_bytes;     /* now: of bytes, those of memos and their table */
+	/* hits = memo_hits + walk_hits */
+	uint64_t walk_hits;     /* hits answered by walking */
+	uint64_t negative_hits; /* of hits, those whose answer was -ENOENT */
+	uint64_t declined;      /* queries that got -EAGAIN for PATHCACHE_CACHED */
+	/* Why a query had to ask, beside misses and passthrough: */
+	uint64_t asked_start;  /* a directory to start at was not up to date */
+	uint64_t asked_parent; /* ".." of a directory was not in memory */
+	uint64_t asked_text;   /* ... the text of a link */
+	uint64_t asked_attr;   /* ... attributes */
+	uint64_t asked_search; /* permission to search, by an ACL or the backend's own rule */
+	uint64_t asked_last;   /* likewise, to do what pathcache_access() asks about */
+	uint64_t asked_path;   /* the names that lead to an object */
+	/* Making room: */
+	uint64_t evicted;          /* names dropped that led to something */
+	uint64_t evicted_negative; /* names dropped that were known to be absent */
+	uint64_t evict_effort;     /* names looked at for that */
+	uint64_t evict_held;       /* ... and left since they were held */
+	uint64_t over_budget;      /* answers not kept since no room could be made */
+	/* Now: */
+	uint64_t held;           /* references not yet given back by pathcache_put() */
+	uint64_t budget;         /* bytes, as the options said */
+	uint64_t dentry_bytes;   /* of bytes: names that lead to something */
+	uint64_t negative_bytes; /* ... names known to be absent */
+	uint64_t node_bytes;     /* ... objects, and texts of links */
+	uint64_t listing_bytes;  /* ... whole directories' names */
+	uint64_t table_bytes;    /* ... tables of names and objects */
+	uint64_t other_bytes;    /* ... questions under way, descriptors, the cache itself */
 };
 
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */

@@ -199,6 +199,7 @@ int pathcache_get(struct pathcache *cache, const char *path, const struct pathca
 		return rc;
 	if (cache->dirfds.max && !(how && how_flags(how) & PATHCACHE_CACHED))
 		pc_dirfd_keep(cache, n);
+	pc_count(cache, PC_GETS);
 	*out = pc_entry(n);
 	return 0;
 }

@@ -10,8 +10,10 @@
 #ifndef PC_THREAD_H
 #define PC_THREAD_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "rcu.h"
 
@@ -20,6 +22,7 @@ struct pathcache;
 enum pc_counter {
 	PC_LOOKUPS,
 	PC_HITS,
+	PC_HITS_NEGATIVE, /* of PC_HITS, and behind it: pc_count_hit() */
 	PC_RETRIES,
 	PC_LOCKED_WALKS,
 	PC_MISSES,
@@ -35,7 +38,23 @@ enum pc_counter {
 	PC_INVALIDATIONS,
 	PC_GRACE_PERIODS,
 	PC_MEMO_HITS,
+	PC_MEMO_HITS_NEGATIVE, /* likewise */
 	PC_MEMO_STAMPS,
+	PC_DECLINED,
+	PC_ASKED_START,
+	PC_ASKED_PARENT,
+	PC_ASKED_TEXT,
+	PC_ASKED_ATTR,
+	PC_ASKED_SEARCH,
+	PC_ASKED_LAST,
+	PC_ASKED_PATH,
+	PC_EVICTED,
+	PC_EVICTED_NEGATIVE,
+	PC_EVICT_EFFORT,
+	PC_EVICT_HELD,
+	PC_OVER_BUDGET,
+	PC_GETS,
+	PC_PUTS,
 	PC_COUNTERS
 };
 
@@ -99,6 +118,14 @@ static inline void pc_count_add(struct pc_counts *counts, enum pc_counter i, uin
 static inline void pc_count_in(struct pc_counts *counts, enum pc_counter i)
 {
 	pc_count_add(counts, i, 1);
+}
+
+/* An answer from memory; kind: PC_HITS or PC_MEMO_HITS. */
+static inline void pc_count_hit(struct pc_counts *counts, enum pc_counter kind, ssize_t result)
+{
+	pc_count_in(counts, kind);
+	if (__builtin_expect(result == -ENOENT, 0))
+		pc_count_in(counts, (enum pc_counter)(kind + 1));
 }
 
 #if PC_FLAVOUR_QSBR
