@@ -13,12 +13,13 @@
 #include <unistd.h>
 
 #include "cred.h"
+#include "evict.h"
 #include "learn.h"
 #include "reclaim.h"
 #include "store.h"
 
-#define BACKLOG_MIN (64u << 10)
 #define OBJECTS_LOAD 2u   /* only misses look there */
+#define SHRINK_STEP 256u  /* memos that go between two looks at the rest */
 #define BUCKETS_MIN 1024u /* first arrays of both tables; they double as they fill */
 
 static const struct pathcache_options defaults = {
@@ -30,6 +31,8 @@ static const struct pathcache_options defaults = {
 	.huge_pages = 1,
 	.memo_share = 25,
 	.memo_ways = 16,
+	.negative_share = 10,
+	.negatives_per_dir = 16384,
 };
 
 void pathcache_options_init(struct pathcache_options *opt)
@@ -77,6 +80,8 @@ static int options_take(struct pathcache_options *o, const struct pathcache_opti
 	if (o->mode > PATHCACHE_MODE_LOCKED || o->huge_pages > 1 || o->max_dirfds == 0)
 		return -EINVAL;
 	if (o->memo_share > 90 || (o->memo_ways != 4 && o->memo_ways != 8 && o->memo_ways != 16))
+		return -EINVAL;
+	if (o->negative_share > 100)
 		return -EINVAL;
 	if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
 		return -EINVAL;
@@ -130,6 +135,7 @@ static void cache_free(struct pathcache *c)
 	pc_dirfds_fini(c);
 	pc_flights_fini(&c->flights);
 	pc_learn_fini(c);
+	pc_evict_fini(c);
 	tables_free(c);
 	slots_free(c);
 	pthread_mutex_destroy(&c->lock);
@@ -140,14 +146,6 @@ static void cache_free(struct pathcache *c)
 	free(c->self_groups);
 	pc_free(mem, PC_MEM_OTHER, c->unaligned, sizeof(*c) + alignof(struct pathcache));
 	pc_mem_destroy(mem);
-}
-
-/* Retired memory counts in the budget, so a small one allows a small backlog. */
-static uint64_t backlog_of(const struct pathcache_options *o)
-{
-	uint64_t most = o->budget / 8 > BACKLOG_MIN ? o->budget / 8 : BACKLOG_MIN;
-
-	return o->backlog < most ? o->backlog : most;
 }
 
 static struct pathcache *cache_alloc(const struct pathcache_options *o)
@@ -168,8 +166,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->unaligned = p;
 	c->mem = mem;
 	c->mode = (enum rp_mode)o->mode;
-	c->budget = o->budget;
-	c->backlog = backlog_of(o);
+	pc_evict_init(c, o);
 	c->wait_ms = o->wait_ms;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_flights_init(&c->flights);
@@ -314,9 +311,37 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget)
 	pthread_mutex_lock(&cache->lock);
 	pc_sweep(cache, budget);
 	more = cache->sweep.running || cache->sweep.needed;
+	more |= pc_evict_step(cache);
 	pthread_mutex_unlock(&cache->lock);
+	more |= pc_learn_trim(cache, budget);
 	pc_reclaim(cache);
 	return more || atomic_load_explicit(&cache->deferred, memory_order_relaxed) != 0;
+}
+
+int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
+{
+	bool more;
+
+	if (!cache)
+		return -EINVAL;
+	if (!pc_rcu_may_wait_quiescent())
+		return -EDEADLK;
+	pthread_mutex_lock(&cache->lock);
+	pc_evict_limit(cache, budget);
+	pc_learn_limit(cache, budget);
+	pthread_mutex_unlock(&cache->lock);
+	do {
+		more = pc_learn_trim(cache, SHRINK_STEP);
+		pthread_mutex_lock(&cache->lock);
+		more |= pc_evict_step(cache);
+		pthread_mutex_unlock(&cache->lock);
+		/* Not for each step: the next ones' memory may wait beside this one's. */
+		if (!more ||
+		    atomic_load_explicit(&cache->deferred, memory_order_relaxed) >
+		            atomic_load_explicit(&cache->clock.backlog, memory_order_relaxed))
+			pc_reclaim(cache);
+	} while (more);
+	return 0;
 }
 
 struct pc_tally *pc_cache_tally(struct pathcache *c)

@@ -43,17 +43,37 @@ struct pc_retired {
 
 /* Where the sweep for entries nothing leads to stands. */
 struct pc_sweep {
-	uint32_t bucket;
-	uint32_t mask; /* of the array the position belongs to */
-	bool needed;   /* something to find since the last full pass began */
+	uint32_t slot;
+	bool needed; /* something to find since the last full pass began */
 	bool running;
+};
+
+/* The bound of the memory; see evict.h. */
+struct pc_clock {
+	_Atomic(uint64_t) budget;         /* atomic; bytes in all */
+	_Atomic(uint64_t) limit;          /* atomic; bytes alive */
+	_Atomic(uint64_t) backlog;        /* atomic; bytes that may wait for a grace period */
+	_Atomic(uint64_t) negative_limit; /* atomic; bytes of absent names */
+	uint64_t backlog_wanted;          /* const */
+	uint32_t negative_share;          /* const; percent of the budget */
+	uint32_t negatives_per_dir;       /* const */
+	uint32_t hand[RP_OWNER_CLASSES];  /* change lock; slots */
+	uint32_t rest, rest_left;         /* change lock; see is_resting() */
+	uint32_t flip, flipped;           /* change lock; see rest_set() */
+	bool moved;                       /* change lock; a mark was taken off by this call */
+	uint16_t *ghosts;                 /* change lock; fingerprints of what has gone */
+	uint32_t nghosts;                 /* change lock; a power of two, or 0 */
 };
 
 /* Memos and their memory. */
 struct pc_learn {
-	uint64_t share; /* const; bytes, 0: no memos */
+	_Atomic(uint64_t) share; /* atomic; bytes, 0: no memos */
+	uint32_t percent;        /* const; the share of the budget */
 	struct rp_memos memos;
 	pthread_mutex_t lock;
+	uint64_t swept;            /* lock; epoch when the last search for dead ones began */
+	uint32_t sweep_set;        /* lock; where it is */
+	bool sweeping;             /* lock */
 	_Atomic(uint64_t) retired; /* atomic; bytes of theirs that wait for a grace period */
 };
 
@@ -65,8 +85,6 @@ struct pathcache {
 	struct pc_tally *tally;
 	struct rp_cred self;
 	uint32_t *self_groups; /* what self borrows */
-	uint64_t budget;
-	uint64_t backlog;
 	uint32_t wait_ms;
 	struct pc_mem *mem;
 	void *unaligned; /* what pc_alloc() returned for this struct */
@@ -74,17 +92,19 @@ struct pathcache {
 	void *backend_data;
 	/* written by changes */
 	alignas(64) pthread_mutex_t lock;
-	struct rp_table objects;       /* change lock; nodes by identity */
-	struct pc_retired retired;     /* change lock */
-	struct pc_sweep sweep;         /* change lock */
-	_Atomic(uint64_t) inval_stamp; /* atomic; last invalidation of any kind */
-	_Atomic(uint64_t) deferred;    /* atomic; bytes retired and not yet freed */
-	_Atomic(uint64_t) ndentries;   /* atomic */
-	_Atomic(uint64_t) nnegatives;  /* atomic */
-	_Atomic(uint64_t) nnodes;      /* atomic */
-	_Atomic(uint64_t) nprivate;    /* atomic; nodes that live in no table */
-	_Atomic(uint32_t) reclaiming;  /* atomic; a thread pays the grace period */
-	_Atomic(bool) crowded;         /* atomic; a table waits for one to grow */
+	struct rp_table objects;   /* change lock; nodes by identity */
+	struct pc_retired retired; /* change lock */
+	struct pc_sweep sweep;     /* change lock */
+	struct pc_clock clock;
+	_Atomic(uint64_t) inval_stamp;    /* atomic; last invalidation of any kind */
+	_Atomic(uint64_t) deferred;       /* atomic; bytes retired and not yet freed */
+	_Atomic(uint64_t) ndentries;      /* atomic */
+	_Atomic(uint64_t) nnegatives;     /* atomic */
+	_Atomic(uint64_t) negative_bytes; /* atomic; theirs */
+	_Atomic(uint64_t) nnodes;         /* atomic */
+	_Atomic(uint64_t) nprivate;       /* atomic; nodes that live in no table */
+	_Atomic(uint32_t) reclaiming;     /* atomic; a thread pays the grace period */
+	_Atomic(bool) crowded;            /* atomic; a table waits for one to grow */
 	struct pc_flights flights;
 	struct pc_dirfds dirfds;
 };

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evict.h"
+
 /* An errno that is an answer to the one who asked, not to everybody. */
 static bool is_refusal(int err)
 {
@@ -93,6 +95,9 @@ int pc_fill_name(struct pathcache *c, struct rp_node *dir, const char *path, siz
 	memcpy(name, path, len);
 	name[len] = '\0';
 	memset(out, 0, sizeof(*out));
+	if (!pc_budget(c))
+		/* Neither memory nor an answer that was asked for earlier. */
+		return fill_lead(c, NULL, dir, name, len, cred, out);
 	if (pc_flight_board(c, dir, name, len, &flight, &err, &out->node) == PC_SHARED) {
 		out->kept = true;
 		return err;
@@ -138,7 +143,7 @@ int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred
 		return rc;
 	*perm = (struct rp_perm){a.attr.mode, a.attr.uid, a.attr.gid};
 	*flags = a.flags;
-	return pc_store_start(c, dir, &a, asked);
+	return pc_budget(c) ? pc_store_start(c, dir, &a, asked) : 0;
 }
 
 int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,

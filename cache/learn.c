@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "evict.h"
 #include "hit.h"
 #include "reclaim.h"
 
@@ -26,16 +27,23 @@ static uint64_t learn_bytes(const struct pathcache *c)
 /* May size more bytes be taken? */
 static bool within_share(const struct pathcache *c, size_t size)
 {
-	return learn_bytes(c) + size <= c->learn.share && pc_mem_bytes(c->mem) + size <= c->budget;
+	return learn_bytes(c) + size <= atomic_load_explicit(&c->learn.share, memory_order_relaxed);
+}
+
+/* Is there a table, whether or not there is a share just now? */
+static bool has_table(const struct pathcache *c)
+{
+	return rp_memos_array(&c->learn.memos);
 }
 
 static void *learn_alloc(struct pathcache *c, size_t size)
 {
+	size_t cost = pc_mem_cost(c->mem, size);
 	bool granted;
 
 	/* The change lock: who keeps names looks at the budget and takes of it under it. */
 	pthread_mutex_lock(&c->lock);
-	granted = within_share(c, pc_mem_cost(c->mem, size));
+	granted = !has_table(c) || (within_share(c, cost) && pc_evict_room(c, cost));
 	if (granted)
 		pc_mem_count(c->mem, PC_MEM_MEMO, size);
 	pthread_mutex_unlock(&c->lock);
@@ -94,25 +102,30 @@ void pc_learn_init(struct pathcache *c, const struct pathcache_options *o)
 	struct rp_way **heads;
 
 	pthread_mutex_init(&l->lock, NULL);
-	if (o->mode != PATHCACHE_MODE_RCU)
+	if (o->mode != PATHCACHE_MODE_RCU || !o->memo_share)
 		return;
-	l->share = o->budget / 100 * o->memo_share;
 	array = array_make(c, LEARN_SETS_MIN, lines);
 	heads = array ? learn_alloc(c, heads_size(LEARN_WAYS_MIN)) : NULL;
 	if (!heads) {
-		/* A share too small for anything is none. */
 		array_free(c, array);
-		l->share = 0;
 		return;
 	}
 	rp_memos_init(&l->memos, array, heads, LEARN_WAYS_MIN);
+	l->percent = o->memo_share;
+	pc_learn_limit(c, o->budget);
+}
+
+void pc_learn_limit(struct pathcache *c, uint64_t budget)
+{
+	atomic_store_explicit(&c->learn.share, budget / 100 * c->learn.percent,
+	                      memory_order_relaxed);
 }
 
 void pc_learn_fini(struct pathcache *c)
 {
 	struct pc_learn *l = &c->learn;
 
-	if (pc_learns(c)) {
+	if (has_table(c)) {
 		array_free(c, rp_memos_array(&l->memos));
 		array_free(c, l->memos.next);
 		learn_free(c, l->memos.ways, heads_size(l->memos.ways_mask + 1));
@@ -180,12 +193,58 @@ void pc_learn_clear(struct pathcache *c)
 {
 	struct rp_memo *m;
 
-	if (!pc_learns(c))
+	if (!has_table(c))
 		return;
 	pthread_mutex_lock(&c->learn.lock);
+	pc_read_begin();
 	while ((m = rp_memos_evict(&c->learn.memos, &c->tree)) != NULL)
 		retire_memo(c, m);
+	pc_read_end();
 	pthread_mutex_unlock(&c->learn.lock);
+}
+
+/* What a change made useless, sets in turn. Context: memo lock. */
+static void sweep(struct pathcache *c, uint32_t n)
+{
+	struct pc_learn *l = &c->learn;
+	uint64_t epoch = atomic_load_explicit(&c->tree.epoch, memory_order_relaxed);
+
+	if (!l->sweeping && l->swept == epoch)
+		return;
+	if (!l->sweeping) {
+		l->sweeping = true;
+		l->swept = epoch;
+		l->sweep_set = 0;
+	}
+	for (; n && l->sweep_set < rp_memo_sets(rp_memos_array(&l->memos)); n--) {
+		struct rp_memo *m = rp_memos_take_dead(&l->memos, &c->tree, &l->sweep_set);
+
+		if (m)
+			retire_memo(c, m);
+	}
+	l->sweeping = l->sweep_set < rp_memo_sets(rp_memos_array(&l->memos));
+}
+
+bool pc_learn_trim(struct pathcache *c, uint32_t n)
+{
+	struct rp_memo *m = NULL;
+	bool more;
+
+	if (!has_table(c))
+		return false;
+	pthread_mutex_lock(&c->learn.lock);
+	pc_read_begin();
+	for (; n && !within_share(c, 0); n--) {
+		m = rp_memos_evict(&c->learn.memos, &c->tree);
+		if (!m)
+			break;
+		retire_memo(c, m);
+	}
+	sweep(c, n);
+	more = (m && !within_share(c, 0)) || c->learn.sweeping;
+	pc_read_end();
+	pthread_mutex_unlock(&c->learn.lock);
+	return more;
 }
 
 /* Is this step, or what this bit stands for, left out? A negative control. */
@@ -424,16 +483,21 @@ static void learn_locked(struct pathcache *c, const struct pc_lookup *lk,
 bool pc_learn_waits(const struct pathcache *c)
 {
 	return atomic_load_explicit(&c->learn.retired, memory_order_relaxed) >
-	       c->learn.share / 8 + LEARN_BACKLOG;
+	       atomic_load_explicit(&c->learn.share, memory_order_relaxed) / 8 + LEARN_BACKLOG;
 }
 
 /* Make room for later: memory comes back a grace period after one was taken out. */
 static void make_room(struct pathcache *c)
 {
-	struct rp_memo *m = pc_learn_waits(c) ? NULL : rp_memos_evict(&c->learn.memos, &c->tree);
+	struct rp_memo *m;
 
+	if (pc_learn_waits(c))
+		return;
+	pc_read_begin();
+	m = rp_memos_evict(&c->learn.memos, &c->tree);
 	if (m)
 		retire_memo(c, m);
+	pc_read_end();
 }
 
 /* Bytes that remembering takes, should its way not be there yet. */
@@ -456,7 +520,7 @@ static bool is_admitted(struct pathcache *c, const struct rp_memo_key *k, size_t
 	bool room;
 
 	pc_read_begin();
-	room = rp_memos_room(&c->learn.memos, k) && within_share(c, need);
+	room = rp_memos_room(&c->learn.memos, k) && within_share(c, need) && pc_evict_fits(c, need);
 	pc_read_end();
 	*force = !room && tokens;
 	if (*force)

@@ -25,11 +25,20 @@
 /* Are memos kept? */
 static inline bool pc_learns(const struct pathcache *c)
 {
-	return c->learn.share != 0;
+	return atomic_load_explicit(&c->learn.share, memory_order_relaxed) != 0;
 }
 
-/* Memos in their share of o's budget; none where that is too small. */
+/* Memos in their share of o's budget. */
 void pc_learn_init(struct pathcache *c, const struct pathcache_options *o);
+
+/* Their share of another budget. What is over it goes by pc_learn_trim(). */
+void pc_learn_limit(struct pathcache *c, uint64_t budget);
+
+/*
+ * Retire what is over the share, and dead memos; at most about n are looked at.
+ * Return: whether there is more. Context: no lock.
+ */
+bool pc_learn_trim(struct pathcache *c, uint32_t n);
 
 /* Retire all memos. Context: close. */
 void pc_learn_clear(struct pathcache *c);

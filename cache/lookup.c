@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cred.h"
+#include "evict.h"
 #include "hit.h"
 #include "reclaim.h"
 
@@ -96,7 +97,7 @@ static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
 	lk->w.tree = &q->c->tree;
 	lk->w.root = q->root;
 	lk->w.cred = q->cred;
-	lk->w.flags = q->flags;
+	lk->w.flags = q->flags | (pc_budget(q->c) ? 0 : RP_W_DISTRUST);
 	lk->w.mode = q->c->mode;
 	lk->w.fresh = UINT64_MAX;
 	lk->w.steps = lk->steps;
@@ -271,7 +272,9 @@ static enum rp_status run_once(struct pc_lookup *lk)
 		if (lk->final) {
 			lk->w.node = lk->final;
 			if (lk->q->by_node)
-				lk->w.gen = rp_tree_attr_gen(&lk->c->tree, lk->final);
+				lk->w.gen = lk->w.flags & RP_W_DISTRUST
+				                    ? UINT64_MAX
+				                    : rp_tree_attr_gen(&lk->c->tree, lk->final);
 		} else {
 			st = rp_walk_run(&lk->w);
 		}
@@ -407,9 +410,10 @@ static int on_start(struct pc_lookup *lk)
 {
 	struct rp_perm perm;
 	uint32_t flags;
+	bool distrust = lk->w.flags & RP_W_DISTRUST;
 	int rc;
 
-	if (!lk->locked && pc_start_known(lk->c, lk->base))
+	if (!lk->locked && !distrust && pc_start_known(lk->c, lk->base))
 		return atomic_load_explicit(&lk->c->tree.subtree_stamp, memory_order_relaxed) ==
 		                       lk->w.subtree
 		               ? 0
@@ -421,11 +425,11 @@ static int on_start(struct pc_lookup *lk)
 	rc = pc_fill_start(lk->c, lk->base, lk->w.cred, &perm, &flags);
 	if (rc == -ESTALE)
 		return gone(lk, lk->base);
-	if (rc == -EAGAIN && !lk->locked)
+	if (rc == -EAGAIN && !lk->locked && !distrust)
 		return retry(lk);
 	if (rc && rc != -EAGAIN)
 		return rc;
-	if (lk->locked) {
+	if (lk->locked || distrust) {
 		/* Changes come faster than answers: this one must do, for this call. */
 		pc_node_hold(lk->base);
 		swap_held(lk->c, &lk->trusted, lk->base);

@@ -206,12 +206,15 @@ struct pathcache_allocator {
 
 /*
  * mode: see enum pathcache_mode. Default PATHCACHE_MODE_RCU.
- * budget: bytes the cache may use for its objects, memory waiting for a grace
- *   period included. Over it answers are still given, but new ones are not
- *   kept. 0 keeps nothing. Default 256 MiB.
+ * budget: bytes the cache may use, all of it: names, objects, link texts, memos,
+ *   tables, questions under way, and memory that waits for a grace period. Where
+ *   it is used up, what was not asked for lately goes; held objects stay, and the
+ *   directories they are in. Where nothing can go, answers are given as ever, but
+ *   not kept. 0 keeps nothing: every query asks the backend. See
+ *   pathcache_set_budget(). Default 256 MiB.
  * backlog: bytes of retired memory at which a thread that changes the cache
- *   waits for a grace period itself; at most an eighth of the budget. Default
- *   4 MiB.
+ *   waits for a grace period itself; at most a sixteenth of the budget. Twice as
+ *   much of the budget is set aside for it. Default 4 MiB.
  * wait_ms: how long a lookup waits for another thread that already asks the
  *   backend the same question, before it asks for itself. Milliseconds;
  *   0 = as long as it takes. Default 0.
@@ -226,6 +229,9 @@ struct pathcache_allocator {
  * memo_ways: places a path's memo may take in their table: 4, 8 or 16. With more
  *   of them fewer paths go without, and the last ones cost a line more each four.
  *   Default 16.
+ * negative_share: percent of the budget that absent names may take; at most 100,
+ *   0 = none are kept. Default 10.
+ * negatives_per_dir: absent names kept of one directory. Default 16384.
  */
 struct pathcache_options {
 	size_t size;
@@ -238,6 +244,8 @@ struct pathcache_options {
 	const struct pathcache_allocator *allocator;
 	uint32_t memo_share;
 	uint32_t memo_ways;
+	uint32_t negative_share;
+	uint32_t negatives_per_dir;
 };
 
 /* Set every option to its default. Context: any. */
@@ -451,7 +459,8 @@ int pathcache_invalidate_all(struct pathcache *cache);
 /* ---- upkeep ------------------------------------------------------------ */
 
 /*
- * Bounded upkeep: free retired memory, drop entries nothing leads to any more.
+ * Bounded upkeep: free retired memory, drop entries nothing leads to any more and
+ * memos of what has changed, evict what is over the budget.
  * budget: how many objects to look at or free, at least 1. May wait for one
  * grace period.
  * Return: 1 when work is left, 0 when not; -EDEADLK inside a read section.
@@ -459,6 +468,17 @@ int pathcache_invalidate_all(struct pathcache *cache);
  *   call is a quiescent state of the calling thread.
  */
 int pathcache_maintain(struct pathcache *cache, uint32_t budget);
+
+/*
+ * Change the budget (see struct pathcache_options), and with it all shares of it.
+ * What is over a smaller one goes before the call returns, in steps between which
+ * other threads go on; held objects stay. With 0 nothing is believed any more:
+ * every query asks the backend, held objects included. Memory goes back to the
+ * system but for tables of the largest size so far, about 24 bytes a name.
+ * Return: 0; -EINVAL; -EDEADLK inside a read section, nothing is changed then.
+ * Context: as pathcache_maintain().
+ */
+int pathcache_set_budget(struct pathcache *cache, uint64_t budget);
 
 /*
  * Register the calling thread now instead of on its first lookup, and

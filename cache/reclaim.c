@@ -6,6 +6,29 @@
 #include "learn.h"
 #include "store.h"
 
+static uint64_t dentry_cost(const struct pathcache *c, const struct rp_dentry *d)
+{
+	return pc_mem_cost(c->mem, rp_dentry_size(d->len));
+}
+
+void pc_dentry_count(struct pathcache *c, const struct rp_dentry *d)
+{
+	pc_count_up(&c->ndentries);
+	if (d->node)
+		return;
+	pc_count_up(&c->nnegatives);
+	atomic_fetch_add_explicit(&c->negative_bytes, dentry_cost(c, d), memory_order_relaxed);
+}
+
+void pc_dentry_uncount(struct pathcache *c, const struct rp_dentry *d)
+{
+	pc_count_down(&c->ndentries);
+	if (d->node)
+		return;
+	pc_count_down(&c->nnegatives);
+	atomic_fetch_sub_explicit(&c->negative_bytes, dentry_cost(c, d), memory_order_relaxed);
+}
+
 /* ---- retiring ----------------------------------------------------------- */
 
 void pc_retire_bytes(struct pathcache *c, size_t size)
@@ -37,9 +60,7 @@ void pc_retire_dentry(struct pathcache *c, struct rp_dentry *d)
 		d->next = c->retired.dentries;
 		c->retired.dentries = d;
 		pc_retire_bytes(c, rp_dentry_size(d->len));
-		pc_count_down(&c->ndentries);
-		if (!d->node)
-			pc_count_down(&c->nnegatives);
+		pc_dentry_uncount(c, d);
 		d = NULL;
 		/*
 		 * Not merely dead: whoever killed it may not have come to bury it
@@ -65,48 +86,31 @@ void pc_node_free(struct pathcache *c, struct rp_node *n)
 
 /* ---- the sweep ---------------------------------------------------------- */
 
-/* Does nothing lead to d any more? */
-static bool unreachable(const struct rp_dentry *d)
-{
-	return lockref_is_dead(&d->dir->ref) || d->id < rp_dirnode_gen(d->dir);
-}
-
-static uint32_t sweep_bucket(struct pathcache *c, const struct rp_buckets *b, uint32_t i)
-{
-	struct rp_hlink *l = rp_table_first(b, i);
-	uint32_t seen = 1;
-
-	for (; l; seen++) {
-		struct rp_dentry *d = rp_dentry_of(l);
-
-		/* Killing leaves l's own link as it is until a grace period. */
-		l = rp_table_next(b, l);
-		if (unreachable(d))
-			pc_kill(c, d);
-	}
-	return seen;
-}
-
 uint32_t pc_sweep(struct pathcache *c, uint32_t n)
 {
-	const struct rp_buckets *b = rp_table_buckets(&c->tree.dentries);
+	const struct rp_slots *slots = &c->tree.slots;
 	struct pc_sweep *s = &c->sweep;
 	uint32_t seen = 0;
+	bool any = false;
 
-	if (s->running && s->mask != b->mask)
-		s->running = false;
 	if (!s->running) {
 		if (!s->needed)
 			return 0;
 		s->needed = false;
 		s->running = true;
-		s->mask = b->mask;
-		s->bucket = 0;
+		s->slot = 1;
 	}
-	while (seen < n && s->bucket <= b->mask)
-		seen += sweep_bucket(c, b, s->bucket++);
-	if (s->bucket > b->mask)
-		s->running = false;
+	for (; seen < n && s->slot < rp_slots_end(slots); seen++, s->slot++) {
+		struct rp_dentry *d = rp_owner_dentry(*rp_slot_owner(slots, s->slot));
+
+		if (!d || !pc_unreachable(d))
+			continue;
+		pc_forget(c, d);
+		any = true;
+	}
+	if (any)
+		rp_tree_forgot(&c->tree);
+	s->running = s->slot < rp_slots_end(slots);
 	return seen;
 }
 
@@ -162,7 +166,9 @@ void pc_reclaim(struct pathcache *c)
 
 void pc_upkeep(struct pathcache *c)
 {
-	if ((atomic_load_explicit(&c->deferred, memory_order_relaxed) <= c->backlog &&
+	uint64_t backlog = atomic_load_explicit(&c->clock.backlog, memory_order_relaxed);
+
+	if ((atomic_load_explicit(&c->deferred, memory_order_relaxed) <= backlog &&
 	     !atomic_load_explicit(&c->crowded, memory_order_relaxed) && !pc_learn_waits(c)) ||
 	    !pc_rcu_may_wait())
 		return;

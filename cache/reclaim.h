@@ -21,6 +21,10 @@ static inline void pc_count_down(_Atomic(uint64_t) *n)
 	atomic_fetch_sub_explicit(n, 1, memory_order_relaxed);
 }
 
+/* d is in memory, or no more but for readers. */
+void pc_dentry_count(struct pathcache *c, const struct rp_dentry *d);
+void pc_dentry_uncount(struct pathcache *c, const struct rp_dentry *d);
+
 /* What d's memory is counted as. */
 static inline enum pc_mem_class pc_dentry_class(const struct rp_dentry *d)
 {
@@ -35,6 +39,13 @@ void pc_retire_bytes(struct pathcache *c, size_t size);
 
 /* Free a node that no reader can see. Context: no lock; the backend is told. */
 void pc_node_free(struct pathcache *c, struct rp_node *n);
+
+/* Does nothing lead to d any more? Context: change lock. */
+static inline bool pc_unreachable(const struct rp_dentry *d)
+{
+	return !(d->flags & RP_D_LOOSE) &&
+	       (lockref_is_dead(&d->dir->ref) || d->id < rp_dirnode_gen(d->dir));
+}
 
 /* Look at about n dentries and kill those nothing leads to. Return: how many were looked at. */
 uint32_t pc_sweep(struct pathcache *c, uint32_t n);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cache.h"
+#include "evict.h"
 
 static uint64_t load(const _Atomic(uint64_t) *n)
 {
@@ -73,7 +73,7 @@ static void take_all(struct pathcache_stats *s, struct pathcache *c)
 	pc_tally_sum(c->tally, n);
 	take_counters(s, n);
 	take_bytes(s, c->mem);
-	s->budget = c->budget;
+	s->budget = pc_budget(c);
 	s->memos = load(&c->learn.memos.count);
 	s->dentries = load(&c->ndentries);
 	s->negatives = load(&c->nnegatives);

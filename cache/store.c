@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "evict.h"
 #include "reclaim.h"
 #include "store.h"
 
@@ -6,9 +7,6 @@
 #include <string.h>
 
 #define NODE_FLAGS 0xffffu /* of pc_answer.flags, those of a node */
-
-/* Sweeping that a fill over budget does itself. */
-#define STORE_SWEEP 64u
 
 static uint32_t ident_hash(uint64_t id, uint64_t gen, uint64_t domain)
 {
@@ -91,9 +89,7 @@ static void node_dead(struct pathcache *c, struct rp_node *n)
 
 static void dentry_unmake(struct pathcache *c, struct rp_dentry *d)
 {
-	pc_count_down(&c->ndentries);
-	if (!d->node)
-		pc_count_down(&c->nnegatives);
+	pc_dentry_uncount(c, d);
 	pc_free(c->mem, pc_dentry_class(d), d, rp_dentry_size(d->len));
 }
 
@@ -147,14 +143,25 @@ void pc_node_killed(struct pathcache *c, struct rp_node *n)
 		pc_node_put(c, n);
 }
 
+/* d was taken out of reach; nameless: it was its node's last name. */
+static void dentry_dead(struct pathcache *c, struct rp_dentry *d, bool nameless)
+{
+	if (!d->node)
+		rp_dirnode(d->dir)->nnegative--;
+	if (!nameless)
+		pc_retire_dentry(c, d);
+	else if (lockref_doom(&d->node->ref))
+		node_dead(c, d->node);
+}
+
 void pc_kill(struct pathcache *c, struct rp_dentry *d)
 {
-	struct rp_node *n = d->node;
+	dentry_dead(c, d, rp_tree_kill(&c->tree, d));
+}
 
-	if (!rp_tree_kill(&c->tree, d))
-		pc_retire_dentry(c, d);
-	else if (lockref_doom(&n->ref))
-		node_dead(c, n);
+void pc_forget(struct pathcache *c, struct rp_dentry *d)
+{
+	dentry_dead(c, d, rp_tree_forget(&c->tree, d));
 }
 
 void pc_kill_names(struct pathcache *c, struct rp_node *node)
@@ -211,21 +218,6 @@ void pc_kill_way(struct pathcache *c, struct rp_node *node)
 
 /* ---- making ------------------------------------------------------------- */
 
-static bool over_budget(const struct pathcache *c, size_t more)
-{
-	return pc_mem_bytes(c->mem) + more > c->budget;
-}
-
-/* May size more bytes be kept? Sweeps a little where that may help. */
-static bool within_budget(struct pathcache *c, size_t more)
-{
-	if (!over_budget(c, more))
-		return true;
-	if (c->sweep.needed || c->sweep.running)
-		pc_sweep(c, STORE_SWEEP);
-	return false;
-}
-
 /* Let both tables grow, and the slots, where they want to. */
 static void table_feed(struct pathcache *c, struct rp_table *t)
 {
@@ -234,7 +226,7 @@ static void table_feed(struct pathcache *c, struct rp_table *t)
 
 	if (rp_table_crowded(t))
 		atomic_store_explicit(&c->crowded, true, memory_order_relaxed);
-	if (!n || over_budget(c, rp_buckets_size(n)))
+	if (!n || !pc_evict_room(c, rp_buckets_size(n)))
 		return;
 	array = pc_alloc(c->mem, PC_MEM_TABLE, rp_buckets_size(n));
 	if (array)
@@ -259,7 +251,7 @@ static bool slots_feed(struct pathcache *c, enum rp_slot_class cls, bool must)
 
 	if (!size)
 		return true;
-	if (!must && over_budget(c, size))
+	if (!must && !pc_evict_room(c, size))
 		return false;
 	chunk = pc_alloc(c->mem, PC_MEM_TABLE, size);
 	if (chunk)
@@ -336,9 +328,7 @@ static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, c
 	d->len = (uint8_t)len;
 	memcpy(d->name, name, len);
 	d->flags = (uint8_t)(flags | (node ? rp_dentry_flags_of(node, dir) : 0));
-	pc_count_up(&c->ndentries);
-	if (!node)
-		pc_count_up(&c->nnegatives);
+	pc_dentry_count(c, d);
 	return d;
 }
 
@@ -349,6 +339,10 @@ static void dentry_publish(struct pathcache *c, struct rp_dentry *d)
 
 	if (d->dir)
 		rp_dirnode(d->dir)->nchild++;
+	if (!d->node)
+		rp_dirnode(d->dir)->nnegative++;
+	if (!(d->flags & RP_D_LOOSE))
+		pc_evict_recall(c, d);
 	if (hint)
 		pc_retire_dentry(c, hint);
 	if (d->node && !(d->flags & RP_D_LOOSE))
@@ -498,7 +492,7 @@ static bool may_keep(struct pathcache *c, const struct rp_node *dir, size_t len,
 		return false;
 	if (!a && rp_node_flags(dir) & RP_N_NO_NEGATIVE)
 		return false;
-	return within_budget(c, size);
+	return a ? pc_evict_room(c, size) : pc_evict_room_negative(c, dir, size);
 }
 
 static int store_private(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,

@@ -65,6 +65,9 @@ bool pc_start_known(struct pathcache *c, struct rp_node *dir);
 /* Kill a dentry and retire what goes with it. */
 void pc_kill(struct pathcache *c, struct rp_dentry *d);
 
+/* The same of what is still true; see rp_tree_forget(). */
+void pc_forget(struct pathcache *c, struct rp_dentry *d);
+
 /* Kill all names of node. */
 void pc_kill_names(struct pathcache *c, struct rp_node *node);
 

@@ -67,6 +67,14 @@ static inline bool rp_dentry_is_hint(const struct rp_dentry *d, uint64_t fresh)
 	return (d->flags & RP_D_LOOSE) && !((d->flags & RP_D_PLACED) && d->id > fresh);
 }
 
+/* The class of d's slot at first. Loose ones are not the clock's. */
+static inline uintptr_t rp_dentry_owner_class(const struct rp_dentry *d)
+{
+	if (d->flags & RP_D_LOOSE)
+		return RP_OWNER_PROTECTED;
+	return d->node ? 0 : RP_OWNER_NEGATIVE;
+}
+
 static inline enum rp_slot_class rp_dentry_class(const struct rp_dentry *d)
 {
 	return d->flags & RP_D_DIR ? RP_SLOT_DIR : RP_SLOT_LEAF;

@@ -272,22 +272,62 @@ bool rp_memos_put(struct rp_memos *t, const struct rp_tree *tree, struct rp_memo
 	return true;
 }
 
+/* Was what m leads to hit by a memo, this one maybe? m lives, and its last binding with it. */
+static bool memo_used(const struct rp_memo *m)
+{
+	return m->bits & RP_M_ERR ? atomic_load_explicit(&m->dentry->used, memory_order_relaxed)
+	                          : rp_node_flags(m->node) & RP_N_USED;
+}
+
+/* Of a set, the dead go first, then what was not hit lately. */
+static struct rp_memo *worst(struct rp_memo_array *a, const struct rp_tree *tree, uint64_t set)
+{
+	uint64_t epoch = atomic_load_explicit(&tree->epoch, memory_order_relaxed);
+	struct rp_memo *out = NULL;
+	bool used = true;
+
+	for (uint32_t i = 0; i < set_places(a); i++) {
+		struct rp_memo *m = place_get(place_at(a, set, i));
+
+		if (m && !rp_memo_lives(tree, m, epoch))
+			return m;
+		if (m && (!out || (used && !memo_used(m)))) {
+			out = m;
+			used = memo_used(m);
+		}
+	}
+	return out;
+}
+
 struct rp_memo *rp_memos_evict(struct rp_memos *t, const struct rp_tree *tree)
 {
 	struct rp_memo_array *cur = rp_memos_array(t);
 
 	for (uint32_t n = 0; n < rp_memo_sets(cur); n++) {
-		uint64_t set = (uint64_t)t->hand++ * cur->lines;
+		struct rp_memo *m = worst(cur, tree, (uint64_t)t->hand++ * cur->lines);
 
-		for (uint32_t i = 0; i < set_places(cur); i++) {
-			struct rp_memo *m = place_get(place_at(cur, set, i));
-
-			if (m) {
-				memo_remove(t, tree, m);
-				return m;
-			}
-		}
+		if (!m)
+			continue;
+		memo_remove(t, tree, m);
+		return m;
 	}
+	return NULL;
+}
+
+struct rp_memo *rp_memos_take_dead(struct rp_memos *t, const struct rp_tree *tree, uint32_t *set)
+{
+	struct rp_memo_array *cur = rp_memos_array(t);
+	uint64_t epoch = atomic_load_explicit(&tree->epoch, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < set_places(cur); i++) {
+		struct rp_memo *m = place_get(place_at(cur, (uint64_t)*set * cur->lines, i));
+
+		if (!m || rp_memo_lives(tree, m, epoch))
+			continue;
+		memo_remove(t, tree, m);
+		return m;
+	}
+	++*set;
 	return NULL;
 }
 

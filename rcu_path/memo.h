@@ -347,8 +347,18 @@ bool rp_memos_room(const struct rp_memos *t, const struct rp_memo_key *k);
 bool rp_memos_put(struct rp_memos *t, const struct rp_tree *tree, struct rp_memo *m,
                   const struct rp_memo_key *k, bool force, struct rp_memo **out);
 
-/* Take out some memo, sets in turn. Return: it, the caller's to retire; NULL when none is left. */
+/*
+ * Take out some memo, sets in turn; of a set a dead one, or else one of what was
+ * not hit since the clock passed. Return: it, the caller's to retire; NULL when
+ * none is left. Context: also in a read section.
+ */
 struct rp_memo *rp_memos_evict(struct rp_memos *t, const struct rp_tree *tree);
+
+/*
+ * Take a dead memo out of set number *set. Return: it, the caller's to retire;
+ * NULL, and *set is the next one, when there is none.
+ */
+struct rp_memo *rp_memos_take_dead(struct rp_memos *t, const struct rp_tree *tree, uint32_t *set);
 
 /* Sets of the array that rp_memos_grow() should get now, or 0. */
 uint32_t rp_memos_want(const struct rp_memos *t);

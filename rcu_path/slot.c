@@ -44,7 +44,7 @@ void *rp_slots_chunk(const struct rp_slots *s, unsigned k, size_t *size)
 	return atomic_load_explicit(&s->chunk[k], memory_order_relaxed);
 }
 
-uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id, struct rp_dentry *d)
+uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id, uintptr_t owner)
 {
 	uint32_t slot = s->free[cls];
 
@@ -60,7 +60,8 @@ uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id, 
 		}
 		slot = s->line[cls]++;
 	}
-	*rp_slot_owner(s, slot) = (uintptr_t)d;
+	*rp_slot_owner(s, slot) = owner;
+	s->owners[rp_owner_class(owner)]++;
 	/* Relaxed: readers learn of (slot, id) from the dentry, whose publication [T1] orders it. */
 	atomic_store_explicit(rp_slot_ref(s, slot), id, memory_order_relaxed);
 	return slot;
@@ -68,8 +69,20 @@ uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id, 
 
 void rp_slot_free(struct rp_slots *s, enum rp_slot_class cls, uint32_t slot)
 {
+	uintptr_t *owner = rp_slot_owner(s, slot);
+
 	/* Relaxed: rp_tree_kill() orders it before the epoch [E1]. */
 	atomic_store_explicit(rp_slot_ref(s, slot), s->free[cls], memory_order_relaxed);
-	*rp_slot_owner(s, slot) = 0;
+	s->owners[rp_owner_class(*owner)]--;
+	*owner = 0;
 	s->free[cls] = slot;
+}
+
+void rp_slot_protect(struct rp_slots *s, uint32_t slot)
+{
+	uintptr_t *owner = rp_slot_owner(s, slot);
+
+	s->owners[rp_owner_class(*owner)]--;
+	*owner |= RP_OWNER_PROTECTED;
+	s->owners[rp_owner_class(*owner)]++;
 }

@@ -38,8 +38,11 @@ struct rp_dentry;
 
 enum rp_slot_class { RP_SLOT_LEAF, RP_SLOT_DIR, RP_SLOT_CLASSES };
 
-/* An owner's address, and what the policy knows of it: RP_OWNER_*. */
-#define RP_OWNER_BITS ((uintptr_t)15)
+/* Beside an owner's address: its class, of which slots keep the counts. */
+#define RP_OWNER_PROTECTED ((uintptr_t)1) /* was hit, or forgotten too soon before */
+#define RP_OWNER_NEGATIVE ((uintptr_t)2)  /* absent */
+#define RP_OWNER_CLASSES 4u
+#define RP_OWNER_BITS ((uintptr_t)3)
 
 struct rp_slots {
 	_Atomic(_Atomic(uint64_t) *) chunk[RP_SLOT_CHUNKS]; /* atomic, set once; ids, then owners */
@@ -47,6 +50,7 @@ struct rp_slots {
 	uint32_t next_line;                                 /* change lock; first slot never used */
 	uint32_t line[RP_SLOT_CLASSES];                     /* change lock; rest of a begun line */
 	uint32_t free[RP_SLOT_CLASSES];                     /* change lock; list heads */
+	uint32_t owners[RP_OWNER_CLASSES]; /* change lock; how many of each class */
 };
 
 /* Chunk k holds size = 2^(k + CHUNK0) slots, so both come from one bit scan. */
@@ -78,13 +82,18 @@ static inline bool rp_slot_live(const struct rp_slots *s, uint32_t slot, uint64_
 	return atomic_load_explicit(rp_slot_ref(s, slot), memory_order_relaxed) == id;
 }
 
-/* The word of slot, one given out before: its owner's address and bits; 0: free. Context: change lock. */
+/* The word of slot, one given out before: its owner's address and class; 0: free. Context: change lock. */
 static inline uintptr_t *rp_slot_owner(const struct rp_slots *s, uint32_t slot)
 {
 	struct rp_slot_place p = rp_slot_place(slot);
 	_Atomic(uint64_t) *ids = atomic_load_explicit(&s->chunk[p.chunk], memory_order_relaxed);
 
 	return (uintptr_t *)(uintptr_t)(ids + p.size) + p.at;
+}
+
+static inline uint32_t rp_owner_class(uintptr_t owner)
+{
+	return (uint32_t)(owner & RP_OWNER_BITS);
 }
 
 static inline struct rp_dentry *rp_owner_dentry(uintptr_t owner)
@@ -110,11 +119,13 @@ void rp_slots_add(struct rp_slots *s, void *chunk);
 void *rp_slots_chunk(const struct rp_slots *s, unsigned k, size_t *size);
 
 /*
- * Give out a slot for id, which is d's. Return: the slot, RP_SLOT_NONE when a
- * chunk is wanted. Context: change lock.
+ * Give out a slot for id. owner: a dentry's address and class. Return: the slot,
+ * RP_SLOT_NONE when a chunk is wanted. Context: change lock.
  */
-uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id,
-                       struct rp_dentry *d);
+uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id, uintptr_t owner);
+
+/* The owner of slot is protected from now on. Context: change lock. */
+void rp_slot_protect(struct rp_slots *s, uint32_t slot);
 
 /* Kill: the slot's dentry no longer lives. Context: change lock. */
 void rp_slot_free(struct rp_slots *s, enum rp_slot_class cls, uint32_t slot);

@@ -53,7 +53,8 @@ struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d)
 	struct rp_dentry *hint = NULL;
 
 	d->id = rp_tree_stamp(t);
-	d->slot = rp_slot_alloc(&t->slots, rp_dentry_class(d), d->id, d);
+	d->slot = rp_slot_alloc(&t->slots, rp_dentry_class(d), d->id,
+	                        (uintptr_t)d | rp_dentry_owner_class(d));
 	d->next = NULL;
 	if (d->node) {
 		hint = rp_tree_take_hint(d->node);
@@ -109,7 +110,7 @@ void rp_tree_set_private(struct rp_tree *t, struct rp_dentry *d)
 	names_set(d->node, (uintptr_t)d);
 }
 
-bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d)
+bool rp_tree_forget(struct rp_tree *t, struct rp_dentry *d)
 {
 	bool nameless = false;
 
@@ -118,6 +119,18 @@ bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d)
 	if (d->node)
 		nameless = names_leave(d);
 	rp_slot_free(&t->slots, rp_dentry_class(d), d->slot);
+	return nameless;
+}
+
+void rp_tree_forgot(struct rp_tree *t)
+{
+	epoch_advance(t);
+}
+
+bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d)
+{
+	bool nameless = rp_tree_forget(t, d);
+
 	epoch_advance(t);
 	return nameless;
 }

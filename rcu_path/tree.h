@@ -94,6 +94,14 @@ struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d);
  */
 bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d);
 
+/*
+ * The same of some that are still true, to be followed by one rp_tree_forgot()
+ * before the lock is let go or anything is published: a slot given out again
+ * while the epoch stands still would make a memo of its last owner good.
+ */
+bool rp_tree_forget(struct rp_tree *t, struct rp_dentry *d);
+void rp_tree_forgot(struct rp_tree *t);
+
 /* Make d, loose, the one name of a private node. Never killed, so never checked. */
 void rp_tree_set_private(struct rp_tree *t, struct rp_dentry *d);
 

@@ -140,7 +140,9 @@ ALWAYS_INLINE bool start_fresh(struct rp_walk *w, const struct rp_node *dir,
 
 static enum rp_status enter_trusted(struct rp_walk *w, enum rp_mode mode)
 {
-	w->gen = atomic_load_explicit(&w->tree->stamp, memory_order_relaxed);
+	w->gen = w->flags & RP_W_DISTRUST
+	                 ? w->fresh + 1
+	                 : atomic_load_explicit(&w->tree->stamp, memory_order_relaxed);
 	w->cur_flags = RP_D_DIR | (w->trusted.flags & RP_N_KERNEL ? RP_D_KERNEL : 0);
 	step_add(w, RP_SLOT_NONE, 0, RP_DEP_START);
 	if (counts_all(mode) && !step_get(w, w->trusted.dir, mode))
@@ -161,6 +163,8 @@ ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum 
 		return fail(w, -ENOTDIR);
 	if (dir == w->trusted.dir)
 		return enter_trusted(w, mode);
+	if (w->flags & RP_W_DISTRUST)
+		return RP_STALE_START;
 	w->below |= dir != w->tree->root;
 	d = rp_node_name(dir);
 	if (!d)
@@ -231,9 +235,9 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 	if ((w->flags & RP_W_NO_XDEV) && (self->flags & RP_D_XDEV))
 		return fail(w, -EXDEV);
 	up = rp_node_name(self->dir);
-	if (!up || up->id < w->gen)
+	if (!(w->flags & RP_W_DISTRUST) && (!up || up->id < w->gen))
 		return RP_NEED_PARENT;
-	if (!start_fresh(w, self->dir, up)) {
+	if (w->flags & RP_W_DISTRUST || !start_fresh(w, self->dir, up)) {
 		w->p = rp_skip_slashes(w->p + 2, w->end);
 		return enter(w, self->dir, mode);
 	}

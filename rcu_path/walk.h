@@ -52,7 +52,8 @@ enum rp_status {
 #define RP_W_IN_ROOT 0x08u
 #define RP_W_NO_SYMLINKS 0x10u
 #define RP_W_NO_XDEV 0x20u
-#define RP_W_TRUSTED 0x10000u /* internal: every directory may be searched */
+#define RP_W_TRUSTED 0x10000u  /* internal: every directory may be searched */
+#define RP_W_DISTRUST 0x20000u /* internal: nothing from before this call is believed */
 
 enum rp_mode { RP_MODE_RCU, RP_MODE_LOCKREF, RP_MODE_REFWALK, RP_MODE_LOCKED };
 

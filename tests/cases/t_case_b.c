@@ -84,11 +84,14 @@ static void a_negative_takes_little_memory(void)
 {
 	unsigned n = ts_scale(50000);
 	struct pathcache_stats before, after;
+	struct pathcache_options opt;
 	uint64_t each;
 	char name[32];
 	struct app app;
 
-	app_begin(&app);
+	pathcache_options_init(&opt);
+	opt.negatives_per_dir = n + 1;
+	app_begin_with(&app, &opt);
 	CHECK_EQ(ts_stat_err(app.cache, "first"), -ENOENT);
 	before = ts_stats(app.cache);
 	for (unsigned i = 0; i < n; i++) {

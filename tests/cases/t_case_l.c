@@ -676,10 +676,13 @@ static void threads_come_and_go_unregistered(void)
 static void every_name_of_a_large_directory_is_found_again(void)
 {
 	unsigned n = ts_scale(20000);
+	struct pathcache_options opt;
 	struct scene s;
 	char name[32];
 
-	scene_begin(&s);
+	pathcache_options_init(&opt);
+	opt.negatives_per_dir = n;
+	scene_begin_with(&s, &opt);
 	ts_dir(&s.tree, "d", 0755);
 	for (unsigned i = 0; i < n; i += 10) {
 		snprintf(name, sizeof(name), "d/%x", i);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "memo_scene.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,10 +148,16 @@ struct rp_memo *ms_memo(const struct ms_scene *s, const char *path, struct rp_wa
 	atomic_init(&m->epoch, ms_epoch(s));
 	atomic_init(&m->id, last->id);
 	m->slot = last->slot;
-	m->node = last->node;
 	m->way = way;
 	m->len = (uint16_t)len;
-	m->bits = RP_M_NAMED;
+	if (last->node) {
+		m->node = last->node;
+		m->bits = RP_M_NAMED;
+	} else {
+		m->dentry = (struct rp_dentry *)(uintptr_t)last;
+		m->err = -ENOENT;
+		m->bits = RP_M_ERR;
+	}
 	memcpy(m->path, path, len);
 	return m;
 }

@@ -111,7 +111,8 @@ static struct rp_memo *put(struct scene *s, const struct rp_memo_key *k, bool fo
 	m->id = id;
 	m->way = k->start ? s->way_of[k->start == &s->other] : s->way;
 	m->flags = k->flags;
-	m->slot = rp_slot_alloc(&s->tree.slots, RP_SLOT_LEAF, id, NULL);
+	m->node = &s->start;
+	m->slot = rp_slot_alloc(&s->tree.slots, RP_SLOT_LEAF, id, 16);
 	REQUIRE(m->slot != RP_SLOT_NONE);
 	m->len = (uint16_t)k->len;
 	memcpy(m->path, k->path, k->len);

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "evict.h"
+
+#include "reclaim.h"
+#include "store.h"
+
+#define EVICT_EFFORT 1024u /* slots passed in one call; one that is looked at counts for many */
+#define EVICT_LOOK 4u      /* for so many */
+#define EVICT_SLACK 4096u  /* bytes made free beyond what is wanted, so that not each fill evicts */
+#define EVICT_PROBATION 5u /* probation is one part in so many */
+#define EVICT_FLIPPED 64u  /* calls */
+#define EVICT_REST_MAX 64u /* calls that do nothing, after some that found nothing */
+
+#define GHOST_MIN 1024u
+
+/* ---- limits --------------------------------------------------------------- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t load(const _Atomic(uint64_t) *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+void pc_evict_limit(struct pathcache *c, uint64_t budget)
+{
+	struct pc_clock *k = &c->clock;
+	uint64_t backlog = min_u64(budget / 16, k->backlog_wanted);
+
+	atomic_store_explicit(&k->budget, budget, memory_order_relaxed);
+	atomic_store_explicit(&k->backlog, backlog, memory_order_relaxed);
+	/* One backlog is freed while the next one fills. */
+	atomic_store_explicit(&k->limit, budget - 2 * backlog, memory_order_relaxed);
+	atomic_store_explicit(&k->negative_limit, budget / 100 * k->negative_share,
+	                      memory_order_relaxed);
+}
+
+void pc_evict_init(struct pathcache *c, const struct pathcache_options *o)
+{
+	c->clock.backlog_wanted = o->backlog;
+	c->clock.negative_share = o->negative_share;
+	c->clock.negatives_per_dir = o->negatives_per_dir;
+	pc_evict_limit(c, o->budget);
+}
+
+/* ---- fingerprints of what has gone ---------------------------------------- */
+
+/* Of what the name is, not of where it is kept: its directory may go and come back. */
+static uint32_t ghost_hash(const struct pathcache *c, const struct rp_dentry *d)
+{
+	uintptr_t dir = (uintptr_t)(d->dir->object_id ^ d->dir->object_gen ^ d->dir->domain);
+
+	return rp_name_hash(&c->tree.secret, (const struct rp_node *)dir, d->name, d->len);
+}
+
+static uint16_t *ghost_at(const struct pc_clock *k, uint32_t hash)
+{
+	return &k->ghosts[hash & (k->nghosts - 1)];
+}
+
+/* Never 0: that is nobody's. */
+static uint16_t ghost_print(uint32_t hash)
+{
+	return (uint16_t)(hash >> 16 | 1);
+}
+
+/* As many as there are dentries, while memory allows. */
+static void ghosts_feed(struct pathcache *c)
+{
+	struct pc_clock *k = &c->clock;
+	uint32_t n = k->nghosts ? k->nghosts * 2 : GHOST_MIN;
+	uint16_t *more;
+
+	if (load(&c->ndentries) <= k->nghosts ||
+	    pc_mem_bytes(c->mem) + n * sizeof(*more) > load(&k->budget))
+		return;
+	more = pc_alloc(c->mem, PC_MEM_TABLE, n * sizeof(*more));
+	if (!more)
+		return;
+	pc_free(c->mem, PC_MEM_TABLE, k->ghosts, k->nghosts * sizeof(*more));
+	k->ghosts = more;
+	k->nghosts = n;
+}
+
+static void ghost_leave(struct pathcache *c, const struct rp_dentry *d)
+{
+	uint32_t hash = ghost_hash(c, d);
+
+	ghosts_feed(c);
+	if (c->clock.nghosts)
+		*ghost_at(&c->clock, hash) = ghost_print(hash);
+}
+
+void pc_evict_recall(struct pathcache *c, const struct rp_dentry *d)
+{
+	uint32_t hash;
+	uint16_t *at;
+
+	if (!c->clock.nghosts)
+		return;
+	hash = ghost_hash(c, d);
+	at = ghost_at(&c->clock, hash);
+	if (*at != ghost_print(hash))
+		return;
+	*at = 0;
+	rp_slot_protect(&c->tree.slots, d->slot);
+}
+
+void pc_evict_fini(struct pathcache *c)
+{
+	pc_free(c->mem, PC_MEM_TABLE, c->clock.ghosts, c->clock.nghosts * sizeof(uint16_t));
+}
+
+/* ---- the hands ------------------------------------------------------------ */
+
+/* Must d stay, whether or not it was hit? */
+static bool is_needed(struct pathcache *c, const struct rp_dentry *d)
+{
+	struct rp_node *n = d->node;
+
+	if (d->flags & RP_D_LOOSE)
+		return true;
+	if (!n)
+		return false;
+	if (lockref_count(&n->ref)) {
+		pc_count(c, PC_EVICT_HELD);
+		return true;
+	}
+	return rp_node_is_dir(n) && rp_dirnode(n)->nchild;
+}
+
+/* Was d hit since this was asked last? */
+static bool was_used(struct rp_dentry *d)
+{
+	bool used = atomic_load_explicit(&d->used, memory_order_relaxed);
+
+	if (used)
+		atomic_store_explicit(&d->used, 0, memory_order_relaxed);
+	if (d->node && rp_node_flags(d->node) & RP_N_USED) {
+		atomic_fetch_and_explicit(&d->node->flags, ~RP_N_USED, memory_order_relaxed);
+		used = true;
+	}
+	return used;
+}
+
+/* A hand is at d. Return: whether it is to go. */
+static bool judge(struct pathcache *c, struct rp_dentry *d, uint32_t class)
+{
+	if (pc_unreachable(d))
+		return true;
+	if (!is_needed(c, d)) {
+		if (!was_used(d))
+			return true;
+		c->clock.moved = true;
+	}
+	if (!(class & RP_OWNER_PROTECTED))
+		rp_slot_protect(&c->tree.slots, d->slot);
+	return false;
+}
+
+static void evict(struct pathcache *c, struct rp_dentry *d, uint32_t class)
+{
+	if (!(class & RP_OWNER_PROTECTED))
+		ghost_leave(c, d);
+	pc_count(c, class & RP_OWNER_NEGATIVE ? PC_EVICTED_NEGATIVE : PC_EVICTED);
+	pc_forget(c, d);
+}
+
+/*
+ * Move the hand of class until something goes. dir: of its children only; NULL:
+ * of all. Return: whether anything went. *effort: what is left of it.
+ */
+static bool hand_move(struct pathcache *c, uint32_t class, const struct rp_node *dir,
+                      uint32_t *effort)
+{
+	const struct rp_slots *s = &c->tree.slots;
+	uint32_t end = rp_slots_end(s), *hand = &c->clock.hand[class];
+
+	while (*effort && s->owners[class]) {
+		struct rp_dentry *d;
+		uintptr_t owner;
+
+		if (++*hand >= end)
+			*hand = 1;
+		--*effort;
+		owner = *rp_slot_owner(s, *hand);
+		d = rp_owner_dentry(owner);
+		if (!d || rp_owner_class(owner) != class || (dir && d->dir != dir))
+			continue;
+		*effort -= *effort < EVICT_LOOK ? *effort : EVICT_LOOK;
+		if (!judge(c, d, class))
+			continue;
+		evict(c, d, class);
+		return true;
+	}
+	return false;
+}
+
+static uint32_t side_class(const struct pathcache *c, uint32_t side)
+{
+	const uint32_t *n = c->tree.slots.owners;
+	uint32_t probation = n[side], protected = n[side | RP_OWNER_PROTECTED];
+
+	return protected && probation * EVICT_PROBATION <= probation + protected
+	               ? side | RP_OWNER_PROTECTED
+	               : side;
+}
+
+/* Absent names go first while they have more than half of their share. */
+static uint32_t first_side(const struct pathcache *c)
+{
+	const uint32_t *n = c->tree.slots.owners;
+
+	if (load(&c->negative_bytes) * 2 > load(&c->clock.negative_limit))
+		return RP_OWNER_NEGATIVE;
+	return n[0] + n[RP_OWNER_PROTECTED] ? 0 : RP_OWNER_NEGATIVE;
+}
+
+/* One of side goes, of the class whose turn it is or else of the other. */
+static bool side_move(struct pathcache *c, uint32_t side, const struct rp_node *dir,
+                      uint32_t *effort)
+{
+	uint32_t class = side_class(c, side) ^ (c->clock.flip & RP_OWNER_PROTECTED);
+
+	return hand_move(c, class, dir, effort) ||
+	       hand_move(c, class ^ RP_OWNER_PROTECTED, dir, effort);
+}
+
+/*
+ * Was nothing found to go the last times? Then the next ones are left out, so
+ * that what cannot be kept costs little while all is held.
+ */
+static bool is_resting(struct pc_clock *k)
+{
+	if (!k->rest_left)
+		return false;
+	k->rest_left--;
+	return true;
+}
+
+/* All of a class may be held: after a failure the others have their turn, for a while. */
+static void rest_set(struct pc_clock *k, bool gone)
+{
+	if (gone) {
+		k->rest = 0;
+		if (k->flip && ++k->flipped == EVICT_FLIPPED)
+			k->flip = 0;
+		return;
+	}
+	k->rest = k->rest ? k->rest * 2 : 1;
+	if (k->rest > EVICT_REST_MAX)
+		k->rest = EVICT_REST_MAX;
+	k->rest_left = k->rest;
+	k->flip++;
+	k->flipped = 0;
+}
+
+static uint64_t alive_bytes(const struct pathcache *c)
+{
+	uint64_t all = pc_mem_bytes(c->mem), deferred = load(&c->deferred);
+
+	return all > deferred ? all - deferred : 0;
+}
+
+/* Would more that goes now come free in time? Else the grace period is awaited first. */
+static bool may_defer(const struct pathcache *c)
+{
+	return load(&c->deferred) < load(&c->clock.budget) - load(&c->clock.limit);
+}
+
+/* Evict until at most target bytes are alive, or effort ends. Return: whether anything went. */
+static bool evict_to(struct pathcache *c, uint64_t target)
+{
+	uint32_t effort = EVICT_EFFORT;
+	bool any = false;
+
+	if (is_resting(&c->clock))
+		return false;
+	c->clock.moved = false;
+	while (effort && alive_bytes(c) > target && may_defer(c)) {
+		uint32_t side = first_side(c) ^ (c->clock.flip & RP_OWNER_NEGATIVE);
+
+		if (!side_move(c, side, NULL, &effort) &&
+		    !side_move(c, side ^ RP_OWNER_NEGATIVE, NULL, &effort))
+			break;
+		any = true;
+	}
+	if (any)
+		rp_tree_forgot(&c->tree);
+	rest_set(&c->clock, any || c->clock.moved);
+	pc_count_add(pc_counts(c->tally), PC_EVICT_EFFORT, EVICT_EFFORT - effort);
+	return any;
+}
+
+/* ---- what may be taken ---------------------------------------------------- */
+
+bool pc_evict_fits(const struct pathcache *c, size_t size)
+{
+	return alive_bytes(c) + size <= load(&c->clock.limit) &&
+	       pc_mem_bytes(c->mem) + size <= load(&c->clock.budget);
+}
+
+bool pc_evict_room(struct pathcache *c, size_t size)
+{
+	uint64_t limit = load(&c->clock.limit), want = size + EVICT_SLACK;
+
+	if (alive_bytes(c) + size > limit)
+		evict_to(c, limit > want ? limit - want : 0);
+	if (pc_mem_bytes(c->mem) + size <= load(&c->clock.budget))
+		return true;
+	pc_count(c, PC_OVER_BUDGET);
+	return false;
+}
+
+bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size_t size)
+{
+	bool full = rp_dirnode_const(dir)->nnegative >= c->clock.negatives_per_dir;
+	uint32_t effort = EVICT_EFFORT;
+	bool gone;
+
+	if (full || load(&c->negative_bytes) + size > load(&c->clock.negative_limit)) {
+		gone = side_move(c, RP_OWNER_NEGATIVE, full ? dir : NULL, &effort);
+		pc_count_add(pc_counts(c->tally), PC_EVICT_EFFORT, EVICT_EFFORT - effort);
+		if (!gone) {
+			pc_count(c, PC_OVER_BUDGET);
+			return false;
+		}
+		rp_tree_forgot(&c->tree);
+	}
+	return pc_evict_room(c, size);
+}
+
+bool pc_evict_step(struct pathcache *c)
+{
+	uint64_t limit = load(&c->clock.limit);
+
+	if (alive_bytes(c) <= limit)
+		return false;
+	c->clock.rest_left = 0;
+	return evict_to(c, limit) || c->clock.moved || !may_defer(c);
+}

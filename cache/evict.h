@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * evict: the hard bound of the memory, and what goes to keep it.
+ *
+ * Four hands go round the slots, one for each class of dentries: names that are
+ * there, names that are absent, and of both those on probation and those
+ * protected. A newcomer is on probation. Where the hand finds that a hit has left
+ * its mark, the dentry is protected; else it goes, and leaves a fingerprint: who
+ * comes back before that is overwritten is protected at once. Protected ones go
+ * when those on probation are few and no hit came since the hand passed last
+ * (S3-FIFO, Yang et al., SOSP '23, on slots in place of queues, with one bit that
+ * hits set only where it is clear). docs/decisions.md has it beside others.
+ *
+ * Directories go after their last child, held objects never. What is looked at in
+ * one call is limited: where nothing can go, answers are not kept.
+ *
+ *   budget  >= all that is allocated
+ *   limit   >= what is alive: the rest is for what waits for a grace period
+ *
+ * Context of all: change lock, unless they say otherwise.
+ */
+#ifndef PC_EVICT_H
+#define PC_EVICT_H
+
+#include "cache.h"
+
+/* Take over options: budget, backlog, shares. Context: open. */
+void pc_evict_init(struct pathcache *c, const struct pathcache_options *o);
+void pc_evict_fini(struct pathcache *c);
+
+/* Change the budget. Context: any; nothing is evicted yet. */
+void pc_evict_limit(struct pathcache *c, uint64_t budget);
+
+static inline uint64_t pc_budget(const struct pathcache *c)
+{
+	return atomic_load_explicit(&c->clock.budget, memory_order_relaxed);
+}
+
+/* May size more bytes be taken? Makes room for them, or begins to. */
+bool pc_evict_room(struct pathcache *c, size_t size);
+
+/* Would pc_evict_room() grant size without anything going? Context: any. */
+bool pc_evict_fits(const struct pathcache *c, size_t size);
+
+/* The same for an absent name in dir, which has limits of its own. */
+bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size_t size);
+
+/* Was d, just published, evicted not long ago? Then it is protected. */
+void pc_evict_recall(struct pathcache *c, const struct rp_dentry *d);
+
+/* Evict towards the limit, or begin to. Return: whether another call may do more. */
+bool pc_evict_step(struct pathcache *c);
+
+#endif
