@@ -349,7 +349,7 @@ static int run_trace_file(struct lookup *bench, const struct scenario *scenario,
 	int error = traces_read(&traces, file);
 
 	snprintf(note, sizeof(note), "trace=%.*s", (int)strcspn(base, ".,;\""), base);
-	traces_distinct(&traces);
+	traces_distinct(&traces, NULL);
 	if (!error)
 		error = staged_init(&staged);
 	if (!error)

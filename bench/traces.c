@@ -140,23 +140,42 @@ static int by_use(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-void traces_distinct(struct traces *traces)
+/*
+ * order: where each query's path was used first, in the order of queries. That
+ * is a query itself, whose number is known by then.
+ */
+static void number(uint32_t *order, size_t count)
 {
-	size_t kept = 0;
+	uint32_t next = 0;
 
-	if (!traces->count)
+	for (size_t at = 0; at < count; at++)
+		order[at] = order[at] == at ? next++ : order[order[at]];
+}
+
+void traces_distinct(struct traces *traces, uint32_t *order)
+{
+	size_t count = traces->count, kept = 0;
+	struct trace_path *paths = traces->paths;
+
+	if (!count)
 		return;
-	qsort(traces->paths, traces->count, sizeof(*traces->paths), by_path);
-	for (size_t i = 1; i < traces->count; i++) {
-		if (!strcmp(traces->paths[i].path, traces->paths[kept].path)) {
-			traces->paths[kept].directory |= traces->paths[i].directory;
-			free(traces->paths[i].path);
-		} else {
-			traces->paths[++kept] = traces->paths[i];
+	qsort(paths, count, sizeof(*paths), by_path);
+	for (size_t i = 0; i < count; i++) {
+		bool again = i && !strcmp(paths[i].path, paths[kept].path);
+
+		if (again) {
+			paths[kept].directory |= paths[i].directory;
+			free(paths[i].path);
+		} else if (i) {
+			paths[++kept] = paths[i];
 		}
+		if (order)
+			order[paths[i].at] = (uint32_t)paths[kept].at;
 	}
 	traces->count = kept + 1;
-	qsort(traces->paths, traces->count, sizeof(*traces->paths), by_use);
+	qsort(paths, traces->count, sizeof(*paths), by_use);
+	if (order)
+		number(order, count);
 }
 
 int traces_stage(const struct traces *traces, const struct staged *staged)

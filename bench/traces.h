@@ -10,6 +10,7 @@
 #include "staged.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct trace_path {
 	char *path;
@@ -30,8 +31,12 @@ struct traces {
  */
 int traces_read(struct traces *traces, const char *file);
 
-/* Keep each path once, in the order of first use. */
-void traces_distinct(struct traces *traces);
+/*
+ * Keep each path once, in the order of first use.
+ * order: NULL, or room for the number of each query's path, in the order of
+ *   queries: as many as there were paths.
+ */
+void traces_distinct(struct traces *traces, uint32_t *order);
 
 /* Make what existed. Return: 0; -errno. */
 int traces_stage(const struct traces *traces, const struct staged *staged);
