@@ -184,21 +184,6 @@ static int parse_options(struct lookup_options *opt, int argc, char **argv)
 	return error;
 }
 
-/* Whether name is in a list with commas; NULL lists all. */
-static bool is_listed(const char *list, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = list; at && *at; at += strspn(at, ",")) {
-		size_t n = strcspn(at, ",");
-
-		if (n == len && !strncmp(at, name, n))
-			return true;
-		at += n;
-	}
-	return !list;
-}
-
 static bool is_scenario(const char *name)
 {
 	for (size_t i = 0; i < nscenarios; i++) {
@@ -234,7 +219,7 @@ static int choose_modes(struct lookup *bench)
 	size_t n = peers_all(all), chosen = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_listed(bench->opt.modes, all[i]->mode))
+		if (bench_is_listed(bench->opt.modes, all[i]->mode))
 			bench->modes[chosen++] = all[i];
 	}
 	if (!bench->opt.modes)
@@ -293,7 +278,7 @@ static int run_scenarios(struct lookup *bench)
 		size_t rows = bench->report.nrows;
 		int error;
 
-		if (!is_listed(bench->opt.scenarios, scenarios[i].name))
+		if (!bench_is_listed(bench->opt.scenarios, scenarios[i].name))
 			continue;
 		error = scenarios[i].run(bench, &scenarios[i]);
 		if (error < 0)

@@ -87,6 +87,20 @@ int bench_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	return 0;
 }
 
+int bench_is_listed(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = list; at && *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ",");
+
+		if (n == len && !strncmp(at, name, n))
+			return 1;
+		at += n;
+	}
+	return !list;
+}
+
 uint64_t bench_random(uint64_t *state)
 {
 	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

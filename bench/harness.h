@@ -103,6 +103,9 @@ size_t bench_thread_counts(unsigned int *counts, size_t max);
  */
 int bench_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
+/* Whether name is in a list with commas; NULL lists all. */
+int bench_is_listed(const char *list, const char *name);
+
 /* A repeatable generator (splitmix64); state is any number. */
 uint64_t bench_random(uint64_t *state);
 
