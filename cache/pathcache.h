@@ -553,6 +553,18 @@ struct pathcache_stats {
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */
 int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats);
 
+/*
+ * The same as text for Prometheus and what reads its format: a line for each
+ * number, names begin with pathcache_. Served as "text/plain; version=0.0.4".
+ * buf: gets at most size bytes, the NUL included; may be NULL where size is 0.
+ *   8192 bytes hold all of it.
+ * Return: the length of the whole text without the NUL, as snprintf(3); from
+ *   size on it was cut off; -EINVAL for NULL arguments.
+ * Context: any; does not block long, allocates nothing.
+ * Source: prometheus.io, "Exposition formats".
+ */
+ssize_t pathcache_stats_text(struct pathcache *cache, char *buf, size_t size);
+
 /* ---- an application's own namespace ------------------------------------ */
 
 /*

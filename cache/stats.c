@@ -3,6 +3,9 @@
  * Statistics: threads' counters summed, and sizes as they stand.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "evict.h"
@@ -95,4 +98,131 @@ int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
 	memcpy(stats, &s, size < sizeof(s) ? size : sizeof(s));
 	stats->size = size;
 	return 0;
+}
+
+/* ---- as text -------------------------------------------------------------- */
+
+/* One sample. Those of one name follow each other; help: of the first. */
+struct metric {
+	const char *name;
+	const char *help;
+	const char *label;
+	size_t at; /* in struct pathcache_stats */
+};
+
+#define AT(field) offsetof(struct pathcache_stats, field)
+
+/* A name that ends in _total is a counter's, any other a gauge's. */
+static const struct metric metrics[] = {
+	{"lookups_total", "Queries.", NULL, AT(lookups)},
+	{"hits_total", "Queries answered without asking the backend.", "by=\"memo\"",
+         AT(memo_hits)},
+	{"hits_total", NULL, "by=\"walk\"", AT(walk_hits)},
+	{"negative_hits_total", "Hits whose answer was that there is no such name.", NULL,
+         AT(negative_hits)},
+	{"declined_total", "Queries that were not to ask and would have had to.", NULL,
+         AT(declined)},
+	{"retries_total", "Walks begun again since a change raced them.", NULL, AT(retries)},
+	{"locked_walks_total", "Walks done with changes held off.", NULL, AT(locked_walks)},
+	{"fallbacks_total", "What queries had to ask, by what was not in memory.",
+         "reason=\"name\"", AT(misses)},
+	{"fallbacks_total", NULL, "reason=\"start\"", AT(asked_start)},
+	{"fallbacks_total", NULL, "reason=\"parent\"", AT(asked_parent)},
+	{"fallbacks_total", NULL, "reason=\"text\"", AT(asked_text)},
+	{"fallbacks_total", NULL, "reason=\"attr\"", AT(asked_attr)},
+	{"fallbacks_total", NULL, "reason=\"search\"", AT(asked_search)},
+	{"fallbacks_total", NULL, "reason=\"access\"", AT(asked_last)},
+	{"fallbacks_total", NULL, "reason=\"path\"", AT(asked_path)},
+	{"fallbacks_total", NULL, "reason=\"kernel\"", AT(passthrough)},
+	{"coalesced_total", "Misses that waited for another's answer.", NULL, AT(coalesced)},
+	{"gave_up_total", "Waiters that asked for themselves in the end.", NULL, AT(gave_up)},
+	{"backend_calls_total", "Questions put to the backend.", NULL, AT(backend_calls)},
+	{"backend_errors_total", "Questions that ended in something other than an answer.", NULL,
+         AT(backend_errors)},
+	{"asked_access_total", "Permissions the backend was asked for.", NULL, AT(asked_access)},
+	{"fills_total", "Backend answers that were kept.", NULL, AT(fills)},
+	{"stale_fills_total", "Answers not kept: invalidated meanwhile.", NULL, AT(stale_fills)},
+	{"uncached_total", "Answers not kept: over budget, memory, or by backend.", NULL,
+         AT(uncached)},
+	{"over_budget_total", "Answers not kept since no room could be made.", NULL,
+         AT(over_budget)},
+	{"evictions_total", "Names dropped to make room.", "kind=\"positive\"", AT(evicted)},
+	{"evictions_total", NULL, "kind=\"negative\"", AT(evicted_negative)},
+	{"eviction_looks_total", "Names looked at to make room.", NULL, AT(evict_effort)},
+	{"eviction_held_total", "Names left then since they were held.", NULL, AT(evict_held)},
+	{"invalidations_total", "Changes announced.", NULL, AT(invalidations)},
+	{"grace_periods_total", "Grace periods waited for.", NULL, AT(grace_periods)},
+	{"memo_stamps_total", "Stores to shared memory that memo hits made.", NULL,
+         AT(memo_stamps)},
+	{"dentries", "Names in memory, those known to be absent included.", NULL, AT(dentries)},
+	{"negatives", "Names known to be absent.", NULL, AT(negatives)},
+	{"nodes", "Objects in memory.", NULL, AT(nodes)},
+	{"memos", "Walks remembered.", NULL, AT(memos)},
+	{"dirfds", "Descriptors of directories.", NULL, AT(dirfds)},
+	{"held_references", "References that the application holds.", NULL, AT(held)},
+	{"bytes", "Memory in use, by what it is for.", "class=\"dentry\"", AT(dentry_bytes)},
+	{"bytes", NULL, "class=\"negative\"", AT(negative_bytes)},
+	{"bytes", NULL, "class=\"node\"", AT(node_bytes)},
+	{"bytes", NULL, "class=\"listing\"", AT(listing_bytes)},
+	{"bytes", NULL, "class=\"memo\"", AT(memo_bytes)},
+	{"bytes", NULL, "class=\"table\"", AT(table_bytes)},
+	{"bytes", NULL, "class=\"other\"", AT(other_bytes)},
+	{"deferred_bytes", "Of all bytes, those that wait for a grace period.", NULL,
+         AT(deferred_bytes)},
+	{"budget_bytes", "What bytes may come to.", NULL, AT(budget)},
+};
+
+#define METRICS (sizeof(metrics) / sizeof(metrics[0]))
+
+static_assert(AT(lookups) == sizeof(uint64_t) &&
+                      METRICS + 3 == sizeof(struct pathcache_stats) / sizeof(uint64_t),
+              "each field is told, but for size, and for hits and bytes, which are sums");
+
+/* As snprintf(3): counts what does not fit. */
+struct text {
+	char *buf;
+	size_t size;
+	size_t len;
+};
+
+static __attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *format, ...)
+{
+	size_t left = t->len < t->size ? t->size - t->len : 0;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(left ? t->buf + t->len : NULL, left, format, args);
+	va_end(args);
+	t->len += n > 0 ? (size_t)n : 0;
+}
+
+static bool is_counter(const char *name)
+{
+	size_t len = strlen(name), tail = sizeof("_total") - 1;
+
+	return len > tail && strcmp(name + len - tail, "_total") == 0;
+}
+
+ssize_t pathcache_stats_text(struct pathcache *cache, char *buf, size_t size)
+{
+	struct text t = {.buf = buf, .size = size};
+	struct pathcache_stats s;
+
+	if (!cache || (!buf && size))
+		return -EINVAL;
+	take_all(&s, cache);
+	for (const struct metric *m = metrics; m < metrics + METRICS; m++) {
+		uint64_t n;
+
+		memcpy(&n, (const char *)&s + m->at, sizeof(n));
+		if (m->help)
+			text_add(&t, "# HELP pathcache_%s %s\n# TYPE pathcache_%s %s\n", m->name,
+			         m->help, m->name, is_counter(m->name) ? "counter" : "gauge");
+		if (m->label)
+			text_add(&t, "pathcache_%s{%s} %" PRIu64 "\n", m->name, m->label, n);
+		else
+			text_add(&t, "pathcache_%s %" PRIu64 "\n", m->name, n);
+	}
+	return (ssize_t)t.len;
 }
