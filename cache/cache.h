@@ -21,6 +21,7 @@
 
 #include <pthread.h>
 
+#include "age.h"
 #include "backend.h"
 #include "dirfd.h"
 #include "flight.h"
@@ -96,6 +97,7 @@ struct pathcache {
 	struct pc_retired retired; /* change lock */
 	struct pc_sweep sweep;     /* change lock */
 	struct pc_clock clock;
+	struct pc_ages ages; /* change lock */
 	_Atomic(uint64_t) inval_stamp;    /* atomic; last invalidation of any kind */
 	_Atomic(uint64_t) deferred;       /* atomic; bytes retired and not yet freed */
 	_Atomic(uint64_t) ndentries;      /* atomic */

@@ -565,6 +565,127 @@ int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats);
  */
 ssize_t pathcache_stats_text(struct pathcache *cache, char *buf, size_t size);
 
+/* ---- looking inside ---------------------------------------------------- */
+
+/* What a binding that an answer relies on is. */
+enum pathcache_kind {
+	PATHCACHE_KIND_START,     /* of the directory the walk begins at, or the root */
+	PATHCACHE_KIND_DIRECTORY, /* a name that leads to a directory */
+	PATHCACHE_KIND_LINK,      /* ... to a symlink */
+	PATHCACHE_KIND_LEAF,      /* ... to anything else */
+	PATHCACHE_KIND_NEGATIVE,  /* a name known to be absent */
+	PATHCACHE_KIND_LISTING,   /* all names of a directory, among which the name is not */
+	PATHCACHE_KIND_MISSING,   /* none: the backend would be asked, see needs */
+};
+
+/* Until when a binding is believed. Later versions know more of these. */
+enum pathcache_trust {
+	PATHCACHE_TRUST_NONE,      /* it is not in memory */
+	PATHCACHE_TRUST_ANNOUNCED, /* until a change of it is announced */
+};
+
+/* What a query would have to ask the backend for. */
+enum pathcache_needs {
+	PATHCACHE_NEEDS_NOTHING,
+	PATHCACHE_NEEDS_NAME,   /* what name leads to */
+	PATHCACHE_NEEDS_START,  /* whether the directory is still what it was */
+	PATHCACHE_NEEDS_PARENT, /* which directory is above */
+	PATHCACHE_NEEDS_TEXT,   /* the text of the link */
+	PATHCACHE_NEEDS_ATTR,   /* attributes */
+	PATHCACHE_NEEDS_SEARCH, /* whether the caller may search the directory */
+	PATHCACHE_NEEDS_KERNEL, /* all of it: the rest of the path is never kept */
+};
+
+/*
+ * One binding of a name that an answer relies on. The library sets size.
+ * name: len bytes and a NUL, valid during the callback; "" for a start. Of a
+ *   link or directory above a start it is the name it has there.
+ * id: of this binding; another of the same name has another. 0: MISSING.
+ * object: what pathcache_entry_id() of it would be; 0: absent or MISSING.
+ * age_ms: milliseconds since it was learned. Never too small; too great by up
+ *   to a second, or up to two fifths of what it is.
+ * held: does the application, or a call under way, hold a reference to the object?
+ * memo: was the whole answer remembered, so that this is not walked?
+ */
+struct pathcache_binding {
+	size_t size;
+	const char *name;
+	size_t len;
+	uint64_t id;
+	uint64_t object;
+	uint64_t age_ms;
+	uint32_t kind;  /* enum pathcache_kind */
+	uint32_t trust; /* enum pathcache_trust */
+	uint32_t needs; /* enum pathcache_needs; NOTHING unless MISSING */
+	uint32_t held;
+	uint32_t memo;
+};
+
+/* Return: 0 to go on, anything else to be told no more. */
+typedef int (*pathcache_explain_fn)(void *arg, const struct pathcache_binding *binding);
+
+/*
+ * What pathcache_stat() of path would answer from memory now, and why: fn is
+ * told each binding that the answer relies on, in the order they are walked; last,
+ * where the backend would have to be asked, one that is MISSING. Never asks the
+ * backend, counts as no query and leaves no trace of use.
+ * how: as of a query; PATHCACHE_CACHED makes no difference.
+ * Return: what the query would under PATHCACHE_CACHED: 0; -EAGAIN when the
+ *   backend would be asked; errors of resolution; besides -EINVAL and -ENOMEM.
+ *   It stays the same where fn stops.
+ * Context: any; does not block long, and holds changes off for the length of a
+ *   walk. fn runs without locks and may call the cache: it sees what was, and not
+ *   what has become of it meanwhile.
+ */
+int pathcache_explain(struct pathcache *cache, const char *path, const struct pathcache_how *how,
+                      pathcache_explain_fn fn, void *arg);
+
+#define PATHCACHE_DENTRY_NEGATIVE 0x01u /* the name is known to be absent */
+#define PATHCACHE_DENTRY_LISTING 0x02u  /* no name: all names of the directory */
+#define PATHCACHE_DENTRY_USED 0x04u     /* a hit came here since last looked at to make room */
+#define PATHCACHE_DENTRY_HELD 0x08u     /* the object is held */
+#define PATHCACHE_DENTRY_STALE 0x10u    /* invalidated with what is above: never an answer */
+#define PATHCACHE_DENTRY_LOOSE 0x20u    /* name and dir are where it was last seen */
+
+/*
+ * One name in memory. The library sets size.
+ * name: len bytes and a NUL, valid during the callback; "" for the root.
+ * id, age_ms: as of struct pathcache_binding.
+ * dir, object: as pathcache_entry_id(); 0: none.
+ * ino: the object as the backend calls it (inode number, pathcache_object.id).
+ * references: to the object, by the application and calls under way.
+ * bytes: of the name; object_bytes: of its object, text of a link included,
+ *   which all names of it share. type: S_IFMT bits; 0 where absent.
+ */
+struct pathcache_dentry {
+	size_t size;
+	const char *name;
+	size_t len;
+	uint64_t id;
+	uint64_t dir;
+	uint64_t object;
+	uint64_t ino;
+	uint64_t age_ms;
+	uint64_t references;
+	uint64_t bytes;
+	uint64_t object_bytes;
+	uint32_t type;
+	uint32_t flags; /* PATHCACHE_DENTRY_* */
+};
+
+/* Return: 0 to go on, anything else to stop. */
+typedef int (*pathcache_dump_fn)(void *arg, const struct pathcache_dentry *dentry);
+
+/*
+ * All names in memory, in no order. One that is there from the begin to the end
+ * is told once; one that comes or goes meanwhile, once or not. Answers that are
+ * one caller's own are not told.
+ * Return: 0 at the end or when fn stopped it; -EINVAL; -ENOMEM.
+ * Context: any; does not block long: changes are held off for some names at a
+ *   time, hits never. fn runs without locks and may call the cache.
+ */
+int pathcache_dump(struct pathcache *cache, pathcache_dump_fn fn, void *arg);
+
 /* ---- an application's own namespace ------------------------------------ */
 
 /*

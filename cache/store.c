@@ -335,8 +335,10 @@ static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, c
 /* Publish d, made and not yet seen; the node may be held and nameless. */
 static void dentry_publish(struct pathcache *c, struct rp_dentry *d)
 {
-	struct rp_dentry *hint = rp_tree_publish(&c->tree, d);
+	struct rp_dentry *hint;
 
+	pc_ages_note(&c->ages, rp_tree_now(&c->tree), pc_now_ms());
+	hint = rp_tree_publish(&c->tree, d);
 	if (d->dir)
 		rp_dirnode(d->dir)->nchild++;
 	if (!d->node)
