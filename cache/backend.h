@@ -46,6 +46,10 @@ struct pc_backend {
 	/* May cred do mask to node? 0 or an errno. */
 	int (*access)(struct pathcache *c, struct rp_node *node, int mask,
 	              const struct rp_cred *cred);
+	/*
+	 * As pathcache_readdir(). Return: 1: fn did not stop it, and no other name
+	 * would be found (asked for where complete_max is set only); 0; -errno.
+	 */
 	int (*readdir)(struct pathcache *c, struct rp_node *dir, uint64_t cookie,
 	               pathcache_dirent_fn fn, void *arg);
 	/*

@@ -184,10 +184,12 @@ static int app_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie
 {
 	struct app *app = app_of(c);
 	struct pathcache_object o = object_of(dir);
+	int rc;
 
 	if (!app->ops.readdir)
 		return -EOPNOTSUPP;
-	return app->ops.readdir(app->ctx, &o, cookie, fn, arg);
+	rc = app->ops.readdir(app->ctx, &o, cookie, fn, arg);
+	return rc > 0 ? -EIO : rc ? rc : 1;
 }
 
 static void app_fini(void *data)

@@ -11,11 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -579,6 +581,33 @@ static bool dot_name(const char *n)
 	return n[0] == '.' && (!n[1] || (n[1] == '.' && !n[2]));
 }
 
+/* Does a directory of such a file system list whatever is found in it, but for its casefold flag? */
+static bool lists_by_type(unsigned long type)
+{
+	static const unsigned long all[] = {
+		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
+		F2FS_SUPER_MAGIC, TMPFS_MAGIC,           RAMFS_MAGIC,
+		SQUASHFS_MAGIC,   OVERLAYFS_SUPER_MAGIC, EROFS_SUPER_MAGIC_V1,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (type == all[i])
+			return true;
+	return false;
+}
+
+/* Where case is folded more is found than is listed. */
+static bool lists_all(int fd)
+{
+	struct statfs fs;
+	int flags = 0;
+
+	if (fstatfs(fd, &fs) || !lists_by_type((unsigned long)fs.f_type))
+		return false;
+	return ioctl(fd, FS_IOC_GETFLAGS, &flags) ? errno == ENOTTY || errno == EOPNOTSUPP
+	                                          : !(flags & FS_CASEFOLD_FL);
+}
+
 static int posix_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie,
                          pathcache_dirent_fn fn, void *arg)
 {
@@ -603,6 +632,8 @@ static int posix_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cook
 			break;
 	if (!e)
 		rc = -errno;
+	if (!e && !rc && c->complete_max)
+		rc = lists_all(dirfd(d));
 	closedir(d);
 	return rc;
 }

@@ -81,7 +81,7 @@ static int options_take(struct pathcache_options *o, const struct pathcache_opti
 		return -EINVAL;
 	if (o->memo_share > 90 || (o->memo_ways != 4 && o->memo_ways != 8 && o->memo_ways != 16))
 		return -EINVAL;
-	if (o->negative_share > 100)
+	if (o->negative_share > 100 || o->negatives_per_dir > UINT16_MAX)
 		return -EINVAL;
 	if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
 		return -EINVAL;
@@ -168,6 +168,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->mode = (enum rp_mode)o->mode;
 	pc_evict_init(c, o);
 	c->wait_ms = o->wait_ms;
+	c->complete_max = o->complete_max;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_flights_init(&c->flights);
 	pc_learn_init(c, o);

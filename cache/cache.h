@@ -87,6 +87,7 @@ struct pathcache {
 	struct rp_cred self;
 	uint32_t *self_groups; /* what self borrows */
 	uint32_t wait_ms;
+	uint64_t complete_max;
 	struct pc_mem *mem;
 	void *unaligned; /* what pc_alloc() returned for this struct */
 	const struct pc_backend *backend;

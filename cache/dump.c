@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "listing.h"
 #include "store.h"
 
 /* How much is done at once with changes held off. */
@@ -62,8 +63,10 @@ static void tell(struct pathcache *c, struct told *t, const struct rp_dentry *d,
 	t->d.id = d->id;
 	t->d.dir = d->dir ? d->dir->id : 0;
 	t->d.age_ms = pc_ages_of(&c->ages, d->id, now);
-	t->d.bytes = pc_mem_cost(c->mem, rp_dentry_size(d->len));
-	if (d->node)
+	t->d.bytes = pc_mem_cost(c->mem, rp_dentry_bytes(d));
+	if (rp_dentry_is_listing(d))
+		t->d.flags |= PATHCACHE_DENTRY_LISTING;
+	else if (d->node)
 		tell_object(c, &t->d, d->node);
 	else
 		t->d.flags |= PATHCACHE_DENTRY_NEGATIVE;

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "list.h"
 #include "store.h"
 
 void pathcache_ref(struct pathcache *cache, struct pathcache_entry *entry)
@@ -35,8 +36,7 @@ int pathcache_readdir(struct pathcache *cache, struct pathcache_entry *dir, uint
 		return -EINVAL;
 	if (!rp_node_is_dir(pc_node(dir)))
 		return -ENOTDIR;
-	pc_count(cache, PC_BACKEND_CALLS);
-	return cache->backend->readdir(cache, pc_node(dir), cookie, fn, arg);
+	return pc_list(cache, pc_node(dir), cookie, fn, arg);
 }
 
 int pathcache_attr_to_stat(const struct pathcache_attr *a, struct stat *st)

@@ -191,6 +191,7 @@ static bool hand_move(struct pathcache *c, uint32_t class, const struct rp_node 
 		if (!d || rp_owner_class(owner) != class || (dir && d->dir != dir))
 			continue;
 		*effort -= *effort < EVICT_LOOK ? *effort : EVICT_LOOK;
+		pc_count(c, PC_EVICT_EFFORT);
 		if (!judge(c, d, class))
 			continue;
 		evict(c, d, class);
@@ -291,7 +292,6 @@ static bool evict_to(struct pathcache *c, uint64_t target)
 	if (any)
 		rp_tree_forgot(&c->tree);
 	rest_set(&c->clock, any || c->clock.moved);
-	pc_count_add(pc_counts(c->tally), PC_EVICT_EFFORT, EVICT_EFFORT - effort);
 	return any;
 }
 
@@ -323,7 +323,6 @@ bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size
 
 	if (full || load(&c->negative_bytes) + size > load(&c->clock.negative_limit)) {
 		gone = side_move(c, RP_OWNER_NEGATIVE, full ? dir : NULL, &effort);
-		pc_count_add(pc_counts(c->tally), PC_EVICT_EFFORT, EVICT_EFFORT - effort);
 		if (!gone) {
 			pc_count(c, PC_OVER_BUDGET);
 			return false;

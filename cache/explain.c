@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "last.h"
+#include "listing.h"
 #include "store.h"
 
 #define STEPS_FIRST 64u
@@ -85,6 +86,8 @@ static bool memo_answers(const struct explain *e)
 
 static enum pathcache_kind kind_of(const struct explain *e, const struct rp_dentry *d)
 {
+	if (rp_dentry_is_listing(d))
+		return PATHCACHE_KIND_LISTING;
 	if (!d->node)
 		return PATHCACHE_KIND_NEGATIVE;
 	if (d->flags & RP_D_LOOSE || d->node == e->q.root)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "list.h"
 #include "lookup.h"
 
 /* Begin a change: later lookups join no backend call that is under way. Caller holds the lock. */
@@ -47,6 +48,7 @@ static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name
 
 	rp_dirnode(dir)->names_stamp = stamp;
 	rp_node_attr_drop(dir, stamp);
+	pc_list_end(c, dir);
 	/* A stale one does not say what the name led to until now. */
 	if (!d || d->id < rp_tree_gen(&c->tree, dir))
 		rp_tree_loose_changed(&c->tree, stamp);

@@ -8,6 +8,7 @@
 #include "cred.h"
 #include "evict.h"
 #include "hit.h"
+#include "list.h"
 #include "reclaim.h"
 
 /* Walks that may be raced before changes are held off. */
@@ -87,6 +88,7 @@ static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
 	lk->fresh = NULL;
 	lk->wanted = NULL;
 	lk->trusted = NULL;
+	lk->lists = NULL;
 	lk->allowed = NULL;
 	lk->rest = NULL;
 	lk->more = NULL;
@@ -236,6 +238,7 @@ static void lookup_drop(struct pc_lookup *lk)
 	swap_held(lk->c, &lk->fresh, NULL);
 	swap_held(lk->c, &lk->wanted, NULL);
 	swap_held(lk->c, &lk->trusted, NULL);
+	swap_held(lk->c, &lk->lists, NULL);
 	free(lk->rest);
 	free(lk->more);
 }
@@ -397,6 +400,10 @@ static int on_miss(struct pc_lookup *lk)
 		return believe(lk, rc);
 	if (rc)
 		return rc;
+	if (f.list) {
+		pc_node_hold(lk->base);
+		swap_held(lk->c, &lk->lists, lk->base);
+	}
 	lk->missed = lk->w.p;
 	if (f.kept && !again) {
 		/* The table has it: so the walk knows the very name it went through. */
@@ -706,12 +713,15 @@ static ssize_t run_slow(struct pc_lookup *lk, enum rp_status st)
 		stretch_end(lk);
 		if (st == RP_OK)
 			lk->q->got = lk->q->got_dir = NULL;
+		else if (lk->w.listed)
+			pc_count(lk->c, PC_LISTED_HITS);
 		return lk->q->result;
 	}
 }
 
 static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk, enum rp_status st)
 {
+	struct rp_node *lists;
 	ssize_t rc;
 	int cancel;
 
@@ -722,7 +732,11 @@ static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk,
 	lk->w.fresh = rp_tree_now(&lk->c->tree);
 	pthread_cleanup_push(lookup_cancelled, lk);
 	rc = run_slow(lk, st);
+	lists = lk->lists;
+	lk->lists = NULL;
 	pthread_cleanup_pop(1);
+	if (lists)
+		pc_list_learn(lk->c, lists);
 	if (lk->asked) {
 		pc_learn_missed(lk->c);
 		pc_upkeep(lk->c);
@@ -759,6 +773,8 @@ static __attribute__((noinline)) ssize_t lookup_run(struct pc_lookup *lk)
 		pc_learn(lk, st);
 	if (__builtin_expect(lk->more != NULL, 0))
 		free(lk->more);
+	if (__builtin_expect(lk->w.listed, 0))
+		pc_count_in(counts, PC_LISTED_HITS);
 	pc_count_hit(counts, PC_HITS, q->result);
 	return q->result;
 }

@@ -74,6 +74,7 @@ struct pc_lookup {
 	struct rp_node *fresh;   /* held; attr is of it, asked during this call */
 	struct rp_node *wanted;  /* held; what the backend is just asked about */
 	struct rp_node *trusted; /* held; w.trusted.dir */
+	struct rp_node *lists;   /* held; a directory whose names should all be known */
 	const struct rp_node *allowed; /* what the backend has allowed amode for, in this try */
 	struct rp_attr attr;
 	uint32_t attr_flags; /* RP_N_* that go with attr */

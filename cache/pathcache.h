@@ -231,7 +231,18 @@ struct pathcache_allocator {
  *   Default 16.
  * negative_share: percent of the budget that absent names may take; at most 100,
  *   0 = none are kept. Default 10.
- * negatives_per_dir: absent names kept of one directory. Default 16384.
+ * negatives_per_dir: absent names kept of one directory, at most 65535. Default
+ *   16384.
+ * complete_max: names a directory may have to be listed as a whole and taken as
+ *   complete: a name that is not in its listing is absent, and nobody is asked.
+ *   A directory is listed by pathcache_readdir(), or after some absent names were
+ *   asked for in it; what the backend lists then must be all that it would find.
+ *   Only for trees whose every change is announced, creations above all, which
+ *   no lookup notices any more. In a real tree done on file systems known to
+ *   list all their names (ext4, XFS, Btrfs, F2FS, tmpfs, overlay, SquashFS,
+ *   EROFS), and not where case is folded; an XFS made with "version=ci" does not
+ *   tell and must not be used with it. A listing takes at most a sixteenth of
+ *   the budget. 0 = never, the default.
  */
 struct pathcache_options {
 	size_t size;
@@ -246,6 +257,7 @@ struct pathcache_options {
 	uint32_t memo_ways;
 	uint32_t negative_share;
 	uint32_t negatives_per_dir;
+	uint64_t complete_max;
 };
 
 /* Set every option to its default. Context: any. */
@@ -404,11 +416,15 @@ typedef int (*pathcache_dirent_fn)(void *arg, const char *name, size_t len, uint
                                    uint32_t type, uint64_t cookie);
 
 /*
- * List a held directory from the backend, "." and ".." left out.
+ * List a held directory, "." and ".." left out: from memory where all its names
+ * are known (option complete_max) and the process may read and search it, else
+ * from the backend. A name that is there all the time is told once, whatever
+ * changes meanwhile; one that comes or goes, perhaps.
  * cookie: 0, or where an earlier listing stopped.
  * Return: 0 at the end or when fn stopped it; -ENOTDIR; -EACCES; -ESTALE;
  *   -EOPNOTSUPP when the backend cannot list.
- * Context: may block. fn runs without locks and may call the cache.
+ * Context: may block. fn runs without locks of the cache and may call it.
+ * Source: readdir(3).
  */
 int pathcache_readdir(struct pathcache *cache, struct pathcache_entry *dir, uint64_t cookie,
                       pathcache_dirent_fn fn, void *arg);
@@ -539,7 +555,12 @@ struct pathcache_stats {
 	uint64_t evict_effort;     /* names looked at for that */
 	uint64_t evict_held;       /* ... and left since they were held */
 	uint64_t over_budget;      /* answers not kept since no room could be made */
+	/* Directories whose names are all known: */
+	uint64_t listings_made;  /* times that all names of one were kept */
+	uint64_t listings_ended; /* ... and that one of them changed */
+	uint64_t listed_hits;    /* absent names that one answered, not by memo */
 	/* Now: */
+	uint64_t listings;       /* directories whose names are all known */
 	uint64_t held;           /* references not yet given back by pathcache_put() */
 	uint64_t budget;         /* bytes, as the options said */
 	uint64_t dentry_bytes;   /* of bytes: names that lead to something */
@@ -741,7 +762,10 @@ struct pathcache_reply {
  * access: may cred do amode to obj? 0 or -EACCES. Called for objects marked
  *   ASK_ACCESS only; NULL judges them by mode bits.
  * readdir: call emit for each entry after cookie until it returns non-zero.
- *   NULL: pathcache_readdir() gives -EOPNOTSUPP.
+ *   NULL: pathcache_readdir() gives -EOPNOTSUPP. With the option complete_max it
+ *   must list every name that lookup would find for anybody, but in directories
+ *   that say NO_NEGATIVE, no name twice, and no cookie may be 0; it is then also
+ *   called by the thread of a lookup, after that one's answer.
  * release: the cache has forgotten the object; the last call for this handle,
  *   once per reply that was accepted or dropped. NULL: nothing to release.
  */

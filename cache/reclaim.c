@@ -8,11 +8,15 @@
 
 static uint64_t dentry_cost(const struct pathcache *c, const struct rp_dentry *d)
 {
-	return pc_mem_cost(c->mem, rp_dentry_size(d->len));
+	return pc_mem_cost(c->mem, rp_dentry_bytes(d));
 }
 
 void pc_dentry_count(struct pathcache *c, const struct rp_dentry *d)
 {
+	if (rp_dentry_is_listing(d)) {
+		pc_count_up(&c->tree.nlistings);
+		return;
+	}
 	pc_count_up(&c->ndentries);
 	if (d->node)
 		return;
@@ -22,6 +26,10 @@ void pc_dentry_count(struct pathcache *c, const struct rp_dentry *d)
 
 void pc_dentry_uncount(struct pathcache *c, const struct rp_dentry *d)
 {
+	if (rp_dentry_is_listing(d)) {
+		pc_count_down(&c->tree.nlistings);
+		return;
+	}
 	pc_count_down(&c->ndentries);
 	if (d->node)
 		return;
@@ -59,7 +67,7 @@ void pc_retire_dentry(struct pathcache *c, struct rp_dentry *d)
 
 		d->next = c->retired.dentries;
 		c->retired.dentries = d;
-		pc_retire_bytes(c, rp_dentry_size(d->len));
+		pc_retire_bytes(c, rp_dentry_bytes(d));
 		pc_dentry_uncount(c, d);
 		d = NULL;
 		/*
@@ -122,7 +130,7 @@ static void retired_free(struct pathcache *c, struct pc_retired *r)
 		struct rp_dentry *d = r->dentries;
 
 		r->dentries = d->next;
-		pc_free(c->mem, pc_dentry_class(d), d, rp_dentry_size(d->len));
+		pc_free(c->mem, pc_dentry_class(d), d, rp_dentry_bytes(d));
 	}
 	while (r->nodes) {
 		struct rp_node *n = r->nodes;

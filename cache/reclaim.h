@@ -10,6 +10,7 @@
 #define PC_RECLAIM_H
 
 #include "cache.h"
+#include "listing.h"
 
 static inline void pc_count_up(_Atomic(uint64_t) *n)
 {
@@ -28,6 +29,8 @@ void pc_dentry_uncount(struct pathcache *c, const struct rp_dentry *d);
 /* What d's memory is counted as. */
 static inline enum pc_mem_class pc_dentry_class(const struct rp_dentry *d)
 {
+	if (rp_dentry_is_listing(d))
+		return PC_MEM_LISTING;
 	return d->node ? PC_MEM_DENTRY : PC_MEM_NEGATIVE;
 }
 

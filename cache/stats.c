@@ -50,6 +50,9 @@ static void take_counters(struct pathcache_stats *s, const uint64_t n[PC_COUNTER
 	s->evict_effort = n[PC_EVICT_EFFORT];
 	s->evict_held = n[PC_EVICT_HELD];
 	s->over_budget = n[PC_OVER_BUDGET];
+	s->listings_made = n[PC_LISTINGS];
+	s->listings_ended = n[PC_LISTINGS_ENDED];
+	s->listed_hits = n[PC_LISTED_HITS];
 	/* A put may have been summed whose get, in another thread, was not yet. */
 	s->held = n[PC_GETS] > n[PC_PUTS] ? n[PC_GETS] - n[PC_PUTS] : 0;
 }
@@ -78,6 +81,7 @@ static void take_all(struct pathcache_stats *s, struct pathcache *c)
 	take_bytes(s, c->mem);
 	s->budget = pc_budget(c);
 	s->memos = load(&c->learn.memos.count);
+	s->listings = load(&c->tree.nlistings);
 	s->dentries = load(&c->ndentries);
 	s->negatives = load(&c->nnegatives);
 	s->nodes = load(&c->nnodes);
@@ -150,6 +154,11 @@ static const struct metric metrics[] = {
 	{"evictions_total", NULL, "kind=\"negative\"", AT(evicted_negative)},
 	{"eviction_looks_total", "Names looked at to make room.", NULL, AT(evict_effort)},
 	{"eviction_held_total", "Names left then since they were held.", NULL, AT(evict_held)},
+	{"listings_total", "Times that all names of a directory were kept.", NULL,
+         AT(listings_made)},
+	{"listings_ended_total", "Times that this was true no more.", NULL, AT(listings_ended)},
+	{"listed_hits_total", "Absent names that a listing answered, not by memo.", NULL,
+         AT(listed_hits)},
 	{"invalidations_total", "Changes announced.", NULL, AT(invalidations)},
 	{"grace_periods_total", "Grace periods waited for.", NULL, AT(grace_periods)},
 	{"memo_stamps_total", "Stores to shared memory that memo hits made.", NULL,
@@ -157,6 +166,7 @@ static const struct metric metrics[] = {
 	{"dentries", "Names in memory, those known to be absent included.", NULL, AT(dentries)},
 	{"negatives", "Names known to be absent.", NULL, AT(negatives)},
 	{"nodes", "Objects in memory.", NULL, AT(nodes)},
+	{"listings", "Directories whose names are all known.", NULL, AT(listings)},
 	{"memos", "Walks remembered.", NULL, AT(memos)},
 	{"dirfds", "Descriptors of directories.", NULL, AT(dirfds)},
 	{"held_references", "References that the application holds.", NULL, AT(held)},

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "evict.h"
-#include "reclaim.h"
 #include "store.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "evict.h"
+#include "list.h"
+#include "reclaim.h"
 
 #define NODE_FLAGS 0xffffu /* of pc_answer.flags, those of a node */
 
@@ -34,6 +36,8 @@ static void node_unhash(struct pathcache *c, struct rp_node *n)
 {
 	if (rp_node_flags(n) & RP_N_PRIVATE)
 		return;
+	if (rp_node_is_dir(n))
+		pc_list_end(c, n);
 	rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
 	atomic_fetch_or_explicit(&n->flags, RP_N_PRIVATE, memory_order_relaxed);
 	pc_count_up(&c->nprivate);
@@ -90,7 +94,7 @@ static void node_dead(struct pathcache *c, struct rp_node *n)
 static void dentry_unmake(struct pathcache *c, struct rp_dentry *d)
 {
 	pc_dentry_uncount(c, d);
-	pc_free(c->mem, pc_dentry_class(d), d, rp_dentry_size(d->len));
+	pc_free(c->mem, pc_dentry_class(d), d, rp_dentry_bytes(d));
 }
 
 /*
@@ -146,7 +150,7 @@ void pc_node_killed(struct pathcache *c, struct rp_node *n)
 /* d was taken out of reach; nameless: it was its node's last name. */
 static void dentry_dead(struct pathcache *c, struct rp_dentry *d, bool nameless)
 {
-	if (!d->node)
+	if (rp_dentry_is_negative(d))
 		rp_dirnode(d->dir)->nnegative--;
 	if (!nameless)
 		pc_retire_dentry(c, d);
@@ -288,6 +292,7 @@ static struct rp_node *node_make(struct pathcache *c, struct pc_answer *a, uint3
 	atomic_init(&n->flags, flags);
 	if (rp_node_is_dir(n)) {
 		rp_dirnode(n)->names_stamp = n->id;
+		rp_dirnode(n)->list_in = pc_list_first(c);
 		atomic_init(&rp_dirnode(n)->gen_checked,
 		            atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed));
 	}
@@ -341,7 +346,7 @@ static void dentry_publish(struct pathcache *c, struct rp_dentry *d)
 	hint = rp_tree_publish(&c->tree, d);
 	if (d->dir)
 		rp_dirnode(d->dir)->nchild++;
-	if (!d->node)
+	if (rp_dentry_is_negative(d))
 		rp_dirnode(d->dir)->nnegative++;
 	if (!(d->flags & RP_D_LOOSE))
 		pc_evict_recall(c, d);
@@ -433,6 +438,8 @@ static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_ans
 		pc_kill_names(c, n);
 	}
 	rp_node_attr_write(n, &a->attr, a->flags & NODE_FLAGS, rp_tree_stamp(&c->tree));
+	if (rp_node_is_dir(n) && !pc_list_allowed(n))
+		pc_list_end(c, n);
 	return true;
 }
 
@@ -527,6 +534,7 @@ static struct rp_dentry *bind_name(struct pathcache *c, struct rp_node *dir, con
 	struct rp_dentry *old = rp_tree_find(&c->tree, dir, name, len);
 	struct rp_dentry *d, *other;
 
+	pc_list_refute(c, dir, name, len, node != NULL);
 	if (old && old->node == node &&
 	    old->id > atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed))
 		return old;
@@ -586,6 +594,7 @@ int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, si
 		       store_kept(c, dir, name, len, a, asked, out);
 		pc_count(c, kept ? PC_FILLS : PC_UNCACHED);
 	}
+	out->list = kept && !a && pc_list_due(dir);
 	if (!kept && a) {
 		drop = out->node;
 		rc = store_private(c, dir, name, len, a, out);
@@ -594,6 +603,42 @@ int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, si
 	if (drop)
 		pc_node_put(c, drop);
 	return rc;
+}
+
+static void listing_publish(struct pathcache *c, struct rp_dentry *d)
+{
+	pc_list_end(c, d->dir);
+	pc_dentry_count(c, d);
+	pc_count(c, PC_LISTINGS);
+	dentry_publish(c, d);
+}
+
+void pc_store_listing(struct pathcache *c, struct rp_node *dir, const void *entries, size_t bytes,
+                      uint32_t n, uint64_t asked)
+{
+	size_t size = rp_listing_size(n, bytes);
+	struct rp_dentry *d = NULL;
+	bool good;
+
+	pthread_mutex_lock(&c->lock);
+	good = size && pc_evict_room(c, pc_mem_cost(c->mem, size));
+	if (good)
+		pc_mem_count(c->mem, PC_MEM_LISTING, size);
+	pthread_mutex_unlock(&c->lock);
+	if (good)
+		d = pc_alloc_counted(c->mem, PC_MEM_LISTING, size);
+	if (!d)
+		return;
+	/* Nobody waits for this to be made. */
+	good = rp_listing_init(d, &c->tree.secret, dir, entries, bytes, n);
+	pthread_mutex_lock(&c->lock);
+	good = good && still_good(c, dir, asked) && pc_list_allowed(dir) &&
+	       slots_feed(c, rp_dentry_class(d), false);
+	if (good)
+		listing_publish(c, d);
+	pthread_mutex_unlock(&c->lock);
+	if (!good)
+		pc_free(c->mem, PC_MEM_LISTING, d, size);
 }
 
 /*

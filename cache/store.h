@@ -18,6 +18,7 @@ struct pc_found {
 	uint64_t id;
 	uint32_t slot; /* RP_SLOT_NONE: no binding to check */
 	bool kept;     /* a walk may find it in the table */
+	bool list;     /* so many names were absent that all should be known: pc_list_learn() */
 };
 
 /*
@@ -55,6 +56,13 @@ void pc_store_acl(struct pathcache *c, struct rp_node *node, bool acl, uint64_t 
  */
 int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
                    uint64_t asked);
+
+/*
+ * All names of dir, held: n entries (struct rp_listed) of bytes in all, as asked.
+ * Kept where nothing overtook them and the budget allows it.
+ */
+void pc_store_listing(struct pathcache *c, struct rp_node *dir, const void *entries, size_t bytes,
+                      uint32_t n, uint64_t asked);
 
 /* Bring up to date what n's attributes are judged by; locks only where it is not. n is held. */
 void pc_gen_update(struct pathcache *c, struct rp_node *n);

@@ -67,12 +67,23 @@ static inline bool rp_dentry_is_hint(const struct rp_dentry *d, uint64_t fresh)
 	return (d->flags & RP_D_LOOSE) && !((d->flags & RP_D_PLACED) && d->id > fresh);
 }
 
+/* Does d hold all names of its directory? See listing.h. */
+static inline bool rp_dentry_is_listing(const struct rp_dentry *d)
+{
+	return d->len == 0 && !(d->flags & RP_D_LOOSE);
+}
+
+static inline bool rp_dentry_is_negative(const struct rp_dentry *d)
+{
+	return !d->node && !rp_dentry_is_listing(d);
+}
+
 /* The class of d's slot at first. Loose ones are not the clock's. */
 static inline uintptr_t rp_dentry_owner_class(const struct rp_dentry *d)
 {
 	if (d->flags & RP_D_LOOSE)
 		return RP_OWNER_PROTECTED;
-	return d->node ? 0 : RP_OWNER_NEGATIVE;
+	return rp_dentry_is_negative(d) ? RP_OWNER_NEGATIVE : 0;
 }
 
 static inline enum rp_slot_class rp_dentry_class(const struct rp_dentry *d)

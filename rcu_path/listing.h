@@ -49,11 +49,6 @@ static inline size_t rp_listed_size(size_t len)
 	return (size + RP_LISTED_UNIT - 1) & ~(size_t)(RP_LISTED_UNIT - 1);
 }
 
-static inline bool rp_dentry_is_listing(const struct rp_dentry *d)
-{
-	return d->len == 0 && !(d->flags & RP_D_LOOSE);
-}
-
 static inline struct rp_listing *rp_listing_of(const struct rp_dentry *d)
 {
 	return (struct rp_listing *)(uintptr_t)(d + 1);

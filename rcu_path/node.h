@@ -117,7 +117,8 @@ struct rp_dirnode {
 	_Atomic(uint64_t) gen_checked; /* atomic; subtree_stamp that gen accounts for */
 	uint64_t names_stamp;          /* change lock; last time a name in it changed */
 	uint32_t nchild;               /* change lock; dentries whose dir this is */
-	uint32_t nnegative;            /* change lock; of the living ones, those of absent names */
+	uint16_t nnegative;            /* change lock; of the living ones, those of absent names */
+	uint16_t list_in;              /* change lock; absent names until it is listed; 0: never */
 };
 
 static_assert(sizeof(struct rp_dirnode) == 192 + 32, "a node and a short tail");

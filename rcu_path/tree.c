@@ -18,6 +18,7 @@ void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struc
 	atomic_init(&t->epoch, 1);
 	atomic_init(&t->subtree_stamp, 0);
 	atomic_init(&t->loose_stamp, 0);
+	atomic_init(&t->nlistings, 0);
 	atomic_init(&t->stamp, RP_ID_FIRST);
 }
 

@@ -35,6 +35,7 @@ struct rp_tree {
 	alignas(64) _Atomic(uint64_t) epoch; /* atomic; kills so far */
 	_Atomic(uint64_t) subtree_stamp;     /* atomic; last time a node's gen was raised */
 	_Atomic(uint64_t) loose_stamp;       /* atomic; last change of a name no dentry had */
+	_Atomic(uint64_t) nlistings;         /* atomic; directories whose names are all known */
 	/* Written by every change. */
 	alignas(64) _Atomic(uint64_t) stamp; /* atomic; last number given out */
 };

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "listing.h"
+
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, size_t len)
@@ -26,6 +28,7 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 	w->in_text = false;
 	w->perm_ok = false;
 	w->below = false;
+	w->listed = false;
 	w->judged = 0;
 	w->inject = NULL;
 	w->trusted.dir = NULL;
@@ -346,6 +349,26 @@ ALWAYS_INLINE enum rp_status finish(struct rp_walk *w, struct rp_node *node, uin
 	return RP_OK;
 }
 
+/* name has no binding in cur that may be believed. Is it known that cur has no such name? */
+static __attribute__((noinline)) bool listed_absent(struct rp_walk *w, const char *name, size_t len)
+{
+	const struct rp_dentry *d = NULL;
+	uint32_t hash;
+
+	if (atomic_load_explicit(&w->tree->nlistings, memory_order_relaxed))
+		d = find(w, "", 0);
+	if (!d || d->id < w->gen)
+		return false;
+	hash = rp_name_hash(&w->tree->secret, w->cur, name, len);
+	if (rp_listing_find(rp_listing_of(d), hash, name, len))
+		return false;
+	step_add(w, d->slot, d->id, RP_DEP_NEGATIVE);
+	if (d->id <= w->fresh)
+		rp_dentry_touch(d);
+	w->listed = true;
+	return true;
+}
+
 /* The node that name leads to, by the table or by the caller's answer. */
 ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t len,
                                    struct rp_node **node, uint8_t *dflags, enum rp_mode mode)
@@ -361,7 +384,7 @@ ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t l
 		d = find(w, name, len);
 		if (!d || d->id < w->gen) {
 			w->len = len;
-			return RP_MISS;
+			return listed_absent(w, name, len) ? fail(w, -ENOENT) : RP_MISS;
 		}
 		step_add(w, d->slot, d->id,
 		         !d->node               ? RP_DEP_NEGATIVE

@@ -127,6 +127,7 @@ struct rp_walk {
 	bool must_dir;     /* a trailing slash was met */
 	bool in_text;      /* p points into a link's text */
 	bool perm_ok;      /* the backend allowed to search cur */
+	bool listed;       /* RP_ERR: absent, as the directory's listing has it */
 	bool below;        /* it stood at a directory not reached from the tree's root */
 	uint8_t judged;    /* RP_J_*; how search was allowed where not everybody may */
 	/* What it found. */
