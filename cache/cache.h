@@ -98,7 +98,7 @@ struct pathcache {
 	struct pc_retired retired; /* change lock */
 	struct pc_sweep sweep;     /* change lock */
 	struct pc_clock clock;
-	struct pc_ages ages; /* change lock */
+	struct pc_ages ages;              /* change lock */
 	_Atomic(uint64_t) inval_stamp;    /* atomic; last invalidation of any kind */
 	_Atomic(uint64_t) deferred;       /* atomic; bytes retired and not yet freed */
 	_Atomic(uint64_t) ndentries;      /* atomic */

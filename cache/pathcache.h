@@ -429,6 +429,39 @@ typedef int (*pathcache_dirent_fn)(void *arg, const char *name, size_t len, uint
 int pathcache_readdir(struct pathcache *cache, struct pathcache_entry *dir, uint64_t cookie,
                       pathcache_dirent_fn fn, void *arg);
 
+/*
+ * How far pathcache_prefetch() has come.
+ * objects: names looked up so far that lead to something. directories: listed so
+ * far. name: of the last object; valid during the callback only.
+ * Return: 0 to go on, anything else to stop.
+ */
+struct pathcache_progress {
+	uint64_t objects;
+	uint64_t directories;
+	const char *name;
+};
+
+typedef int (*pathcache_progress_fn)(void *arg, const struct pathcache_progress *progress);
+
+/*
+ * Bring a tree into memory ahead of the questions: one listing a directory and
+ * one question a name, for those that are not there yet. Links are not followed,
+ * other mounts not entered, directories that may not be listed are left out.
+ * What is in memory is not made room of: it ends when the budget is used up.
+ * dir: held directory to begin at, NULL = the root. depth: 0 for the names in
+ *   dir, 1 for those in its subdirectories as well, and so on.
+ * fn: called after each object; may be NULL. It runs without locks of the cache
+ *   and may call it.
+ * Return: 0 when all is done; what fn returned to stop it; -ENOSPC when the
+ *   budget was used up; -ENOMEM; -ENOTDIR; -EACCES, -ESTALE and -EOPNOTSUPP as
+ *   pathcache_readdir() of dir itself.
+ * Context: may block; not inside a read section. Takes memory for the names of
+ *   one directory on each level. A thread may be cancelled in it where it may be
+ *   in a query.
+ */
+int pathcache_prefetch(struct pathcache *cache, struct pathcache_entry *dir, unsigned depth,
+                       pathcache_progress_fn fn, void *arg);
+
 /* ---- invalidation ------------------------------------------------------ */
 /*
  * Tell the cache that something changed. Effective at return for every later
