@@ -48,7 +48,8 @@ static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name
 
 	rp_dirnode(dir)->names_stamp = stamp;
 	rp_node_attr_drop(dir, stamp);
-	pc_list_end(c, dir);
+	if (!PC_LIST_OMITTED(PC_LIST_OMIT_NAME))
+		pc_list_end(c, dir);
 	/* A stale one does not say what the name led to until now. */
 	if (!d || d->id < rp_tree_gen(&c->tree, dir))
 		rp_tree_loose_changed(&c->tree, stamp);

@@ -18,6 +18,10 @@
 
 static_assert(BATCH >= RP_LISTED_MAX, "any entry fits");
 
+#if PC_TESTING
+_Atomic(uint32_t) pc_list_test_omit;
+#endif
+
 /* ---- ends; context: change lock ------------------------------------------ */
 
 static struct rp_dentry *listing_of(struct pathcache *c, const struct rp_node *dir)

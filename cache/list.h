@@ -23,6 +23,17 @@
 #define PC_LIST_FIRST 8u  /* absent names that have a directory listed */
 #define PC_LIST_AGAIN 32u /* and once more, at least */
 
+#if PC_TESTING
+/* Negative controls: what does not end a listing, or keep one from being kept. */
+#define PC_LIST_OMIT_NAME 1u  /* a name announced */
+#define PC_LIST_OMIT_STAMP 2u /* a change announced while it was read */
+extern _Atomic(uint32_t) pc_list_test_omit;
+#define PC_LIST_OMITTED(what) \
+	(atomic_load_explicit(&pc_list_test_omit, memory_order_relaxed) & (what))
+#else
+#define PC_LIST_OMITTED(what) false
+#endif
+
 /* list_in of a new directory. */
 static inline uint16_t pc_list_first(const struct pathcache *c)
 {

@@ -146,7 +146,7 @@ static int warm_name(struct prefetch *p, struct level *l, const char *name, size
 static int step(struct prefetch *p)
 {
 	struct level *l = p->level;
-	const char *at = l->names + l->at;
+	const char *at;
 	size_t len;
 
 	if (l->at == l->bytes) {
@@ -154,6 +154,7 @@ static int step(struct prefetch *p)
 		pc_upkeep(p->c);
 		return 0;
 	}
+	at = l->names + l->at;
 	len = (unsigned char)*at;
 	l->at += 1 + len;
 	return warm_name(p, l, at + 1, len);

@@ -632,8 +632,8 @@ void pc_store_listing(struct pathcache *c, struct rp_node *dir, const void *entr
 	/* Nobody waits for this to be made. */
 	good = rp_listing_init(d, &c->tree.secret, dir, entries, bytes, n);
 	pthread_mutex_lock(&c->lock);
-	good = good && still_good(c, dir, asked) && pc_list_allowed(dir) &&
-	       slots_feed(c, rp_dentry_class(d), false);
+	good = good && (still_good(c, dir, asked) || PC_LIST_OMITTED(PC_LIST_OMIT_STAMP)) &&
+	       pc_list_allowed(dir) && slots_feed(c, rp_dentry_class(d), false);
 	if (good)
 		listing_publish(c, d);
 	pthread_mutex_unlock(&c->lock);

@@ -63,7 +63,8 @@ bool rp_listing_init(struct rp_dentry *d, const struct rp_secret *secret, struct
 	l->units = (uint32_t)(bytes / RP_LISTED_UNIT);
 	for (l->place = 1; l->place < l->units;)
 		l->place = l->place * 2 + 1;
-	memcpy((char *)(l->index + l->mask + 1), entries, bytes);
+	if (bytes)
+		memcpy((char *)(l->index + l->mask + 1), entries, bytes);
 	for (size_t at = 0; at < bytes; at += rp_listed_size(e->len)) {
 		uint32_t hash, i;
 

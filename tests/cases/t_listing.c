@@ -2,6 +2,7 @@
 /* Directories whose names are all known. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -626,6 +627,88 @@ static void who_may_not_list_is_not_told_from_memory(void)
 	app_end(&app);
 }
 
+/* ---- many threads ---------------------------------------------------------- */
+
+#define STORM_NAMES 1000u
+
+struct storm {
+	struct scene s;
+	struct pathcache_entry *dir;
+	_Atomic unsigned announced; /* names f0 to below this are there */
+	_Atomic unsigned lost, extra;
+};
+
+static int count(void *arg, const char *name, size_t len, uint64_t ino, uint32_t type,
+                 uint64_t cookie)
+{
+	(void)name, (void)len, (void)ino, (void)type, (void)cookie;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+static void storm_ask(void *arg)
+{
+	struct storm *storm = arg;
+	struct ts_rng rng = ts_rng(7);
+	unsigned there, told, rounds = 0;
+	char path[32];
+
+	while ((there = atomic_load(&storm->announced)) < STORM_NAMES) {
+		snprintf(path, sizeof(path), "d/f%u",
+		         there - 1 - ts_below(&rng, there < 4 ? there : 4));
+		storm->lost += ts_stat_err(storm->s.cache, path) != 0;
+		snprintf(path, sizeof(path), "d/none%u", ts_below(&rng, 50));
+		storm->extra += ts_stat_err(storm->s.cache, path) != -ENOENT;
+		if (rounds++ % 64 == 0) {
+			told = 0;
+			CHECK_EQ(pathcache_readdir(storm->s.cache, storm->dir, 0, count, &told), 0);
+			storm->lost += told < there;
+		}
+		ts_quiescent();
+	}
+}
+
+/* Three threads ask and list while a fourth makes names, and announces each. */
+static void a_name_announced_is_there_for_all_threads(void)
+{
+	struct pathcache_options opt = options(10000);
+	static struct storm storm;
+	struct ts_thread threads[3];
+	char path[32];
+
+	memset(&storm, 0, sizeof(storm));
+	scene_begin_with(&storm.s, &opt);
+	ts_dir(&storm.s.tree, "d", 0755);
+	ts_file(&storm.s.tree, "d/f0", 0644, "");
+	storm.dir = ts_get(storm.s.cache, "d");
+	storm.announced = 1;
+	for (int i = 0; i < 3; i++)
+		ts_thread_start(&threads[i], storm_ask, &storm);
+	for (unsigned n = 1; n < STORM_NAMES; n++) {
+		snprintf(path, sizeof(path), "d/f%u", n);
+		ts_file(&storm.s.tree, path, 0644, "");
+		CHECK_EQ(pathcache_invalidate_name(storm.s.cache, storm.dir, path + 2), 0);
+		atomic_store(&storm.announced, n + 1);
+		if (n % 8 == 0) {
+			ts_offline();
+			ts_sleep_us(200);
+			ts_online();
+		}
+		if (n % 64 == 0)
+			pathcache_maintain(storm.s.cache, 100);
+	}
+	for (int i = 0; i < 3; i++)
+		ts_thread_join(&threads[i]);
+	CHECK_EQ(storm.lost, 0);
+	CHECK_EQ(storm.extra, 0);
+	printf("      %llu listings, %llu hits by them\n",
+	       (unsigned long long)ts_stats(storm.s.cache).listings_made,
+	       (unsigned long long)ts_stats(storm.s.cache).listed_hits);
+	CHECK(ts_stats(storm.s.cache).listings_made > 10);
+	pathcache_put(storm.s.cache, storm.dir);
+	scene_end(&storm.s);
+}
+
 /* ---- memos --------------------------------------------------------------- */
 
 static void a_memo_of_an_absent_name_dies_with_the_listing(void)
@@ -667,6 +750,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_known_directory_waits_for_nobody),
 	TS_CASE(a_changed_directory_is_listed_again_once),
 	TS_CASE(who_may_not_list_is_not_told_from_memory),
+	TS_CASE(a_name_announced_is_there_for_all_threads),
 	TS_CASE(a_memo_of_an_absent_name_dies_with_the_listing),
 };
 

@@ -993,6 +993,8 @@ static void open_view(struct fuzz *fz, bool whole, uint32_t mode, uint64_t budge
 	fz->memos[fz->nviews++] = memos;
 	pathcache_options_init(&opt);
 	opt.mode = mode;
+	/* The tree's every change is announced. */
+	opt.complete_max = whole ? 0 : 200;
 	if (memos == MEMOS_NONE) {
 		opt.memo_share = 0;
 	} else if (memos == MEMOS_FEW) {

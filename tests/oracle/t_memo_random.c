@@ -404,10 +404,11 @@ static void open_both(struct random *r)
 	bool can = ts_can_switch();
 
 	pathcache_options_init(&opt);
-	opt.budget = 0;
+	opt.complete_max = 100;
 	if (can)
 		ts_switch_to(&ts_nobody);
-	ts_ns_open(&r->ns, &r->cache, NULL);
+	ts_ns_open(&r->ns, &r->cache, &opt);
+	opt.budget = 0;
 	ts_ns_open(&r->ns, &r->truth, &opt);
 	if (can)
 		ts_switch_back();
