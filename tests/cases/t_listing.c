@@ -48,6 +48,14 @@ static int tell(void *arg, const char *name, size_t len, uint64_t ino, uint32_t 
 	return t->stop_at && t->n == t->stop_at;
 }
 
+static int count(void *arg, const char *name, size_t len, uint64_t ino, uint32_t type,
+                 uint64_t cookie)
+{
+	(void)name, (void)len, (void)ino, (void)type, (void)cookie;
+	++*(unsigned *)arg;
+	return 0;
+}
+
 static void list_from(struct pathcache *cache, const char *path, uint64_t cookie, struct told *t)
 {
 	struct pathcache_entry *dir = ts_get(cache, path);
@@ -224,8 +232,12 @@ static void a_subtree_announced_ends_the_listings_in_it(void)
 		ts_ns_add(&app.ns, "d/sub/new", S_IFREG | 0644, NULL);
 		dir = all ? NULL : ts_get(app.cache, "d");
 		CHECK_EQ(pathcache_invalidate_subtree(app.cache, dir), 0);
-		CHECK_EQ(ts_stat_err(app.cache, "d/sub/new"), 0);
+		if (all)
+			CHECK_EQ(ts_stat_err(app.cache, "d/sub/new"), 0);
+		else
+			CHECK_EQ(ts_stat_err(app.cache, "d/sub"), 0);
 		CHECK_EQ(list(app.cache, "d/sub").n, 1);
+		CHECK_EQ(ts_stat_err(app.cache, "d/sub/new"), 0);
 		pathcache_put(app.cache, dir);
 		app_end(&app);
 	}
@@ -387,6 +399,23 @@ static void a_directory_without_negatives_is_never_complete(void)
 	pathcache_put(app.cache, entry);
 	ts_ns_add(&app.ns, "d/absent", S_IFREG | 0644, NULL);
 	CHECK_EQ(ts_stat_err(app.cache, "d/absent"), 0);
+	app_end(&app);
+}
+
+/* A file has the identity that the directory had. */
+static void an_identity_used_again_ends_the_listing(void)
+{
+	struct pathcache_entry *dir;
+	struct app app;
+
+	begin(&app, 100, 3);
+	list(app.cache, "d");
+	dir = ts_get(app.cache, "d");
+	ts_ns_find(&app.ns, "d")->mode = S_IFREG | 0644;
+	ts_ns_link(&app.ns, "d", "e");
+	CHECK_EQ(ts_stat_err(app.cache, "e"), 0);
+	CHECK_EQ(ts_stats(app.cache).listings, 0);
+	pathcache_put(app.cache, dir);
 	app_end(&app);
 }
 
@@ -553,6 +582,58 @@ static void a_listing_goes_on_when_its_directory_changes(void)
 	}
 }
 
+#define MANY 400u
+
+struct replacing {
+	struct app app;
+	unsigned told[MANY], n;
+};
+
+/* Once the first are told, the listing is replaced by another, in which all lies elsewhere. */
+static int replace(void *arg, const char *name, size_t len, uint64_t ino, uint32_t type,
+                   uint64_t cookie)
+{
+	struct replacing *r = arg;
+	unsigned nth = 0, n = 0;
+
+	(void)len, (void)ino, (void)type, (void)cookie;
+	REQUIRE(sscanf(name, "f%u", &nth) == 1 && nth < MANY);
+	r->told[nth]++;
+	if (++r->n == 2) {
+		struct pathcache_entry *dir = ts_get(r->app.cache, "d");
+
+		/* The last one made is the first that is listed, as its successor will be. */
+		ts_ns_remove(&r->app.ns, "d/f399");
+		changed(r->app.cache, "d/f399");
+		ts_ns_add(&r->app.ns, "d/a-name-that-is-much-longer", S_IFREG | 0644, NULL);
+		changed(r->app.cache, "d/a-name-that-is-much-longer");
+		CHECK_EQ(pathcache_readdir(r->app.cache, dir, 0, count, &n), 0);
+		CHECK_EQ(n, MANY);
+		CHECK_EQ(ts_stats(r->app.cache).listings, 1);
+		pathcache_put(r->app.cache, dir);
+	}
+	return 0;
+}
+
+/* The place in a listing means nothing in the next one of the same directory. */
+static void a_listing_goes_on_by_cookie_when_another_took_its_place(void)
+{
+	static struct replacing r;
+	struct pathcache_entry *dir;
+	unsigned n = 0;
+
+	memset(&r, 0, sizeof(r));
+	begin(&r.app, 1000, MANY);
+	dir = ts_get(r.app.cache, "d");
+	CHECK_EQ(pathcache_readdir(r.app.cache, dir, 0, count, &n), 0);
+	CHECK_EQ(n, MANY);
+	CHECK_EQ(pathcache_readdir(r.app.cache, dir, 0, replace, &r), 0);
+	for (unsigned i = 0; i < MANY - 1; i++)
+		CHECK_EQ(r.told[i], 1);
+	pathcache_put(r.app.cache, dir);
+	app_end(&r.app);
+}
+
 /* L28: what is known is told while the backend is slow about something else. */
 static void a_known_directory_waits_for_nobody(void)
 {
@@ -600,14 +681,22 @@ static void who_may_not_list_is_not_told_from_memory(void)
 	struct told t;
 	struct app app;
 	uint32_t uid = geteuid();
+	bool can = ts_can_switch();
 
+	/* Whoever opens the cache is the process, as far as that goes. */
+	if (can) {
+		ts_switch_to(&ts_nobody);
+		uid = ts_nobody.uid;
+	}
 	begin(&app, 100, 3);
+	if (can)
+		ts_switch_back();
 	object = ts_ns_find(&app.ns, "d");
 	list(app.cache, "d");
 	list(app.cache, "d");
 	CHECK_EQ(ts_ns_calls(&app.ns, TS_LIST), 1);
 	dir = ts_get(app.cache, "d");
-	/* Another's, whom nobody may list: root may all the same. */
+	/* Another's, that only that one may list, and root. */
 	pthread_mutex_lock(&app.ns.lock);
 	object->uid = uid + 1;
 	object->mode = S_IFDIR | 0711;
@@ -637,14 +726,6 @@ struct storm {
 	_Atomic unsigned announced; /* names f0 to below this are there */
 	_Atomic unsigned lost, extra;
 };
-
-static int count(void *arg, const char *name, size_t len, uint64_t ino, uint32_t type,
-                 uint64_t cookie)
-{
-	(void)name, (void)len, (void)ino, (void)type, (void)cookie;
-	++*(unsigned *)arg;
-	return 0;
-}
 
 static void storm_ask(void *arg)
 {
@@ -742,11 +823,13 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_large_directory_is_given_up),
 	TS_CASE(a_listing_is_within_its_share_of_the_budget),
 	TS_CASE(a_directory_without_negatives_is_never_complete),
+	TS_CASE(an_identity_used_again_ends_the_listing),
 	TS_CASE(an_object_announced_leaves_its_names_complete),
 	TS_CASE(a_listing_that_fails_midway_is_not_kept),
 	TS_CASE(a_directory_listed_and_removed_leaves_nothing),
 	TS_CASE(a_listing_from_memory_is_the_backends),
 	TS_CASE(a_listing_goes_on_when_its_directory_changes),
+	TS_CASE(a_listing_goes_on_by_cookie_when_another_took_its_place),
 	TS_CASE(a_known_directory_waits_for_nobody),
 	TS_CASE(a_changed_directory_is_listed_again_once),
 	TS_CASE(who_may_not_list_is_not_told_from_memory),
