@@ -31,7 +31,7 @@ static const struct pathcache_options defaults = {
 	.huge_pages = 1,
 	.memo_share = 25,
 	.memo_ways = 16,
-	.negative_share = 10,
+	.negative_share = 25,
 	.negatives_per_dir = 16384,
 };
 
@@ -230,6 +230,7 @@ static int cache_open(struct pathcache **out, const struct pc_backend *backend, 
 		cache_free(c);
 		return rc;
 	}
+	pc_evict_settle(c);
 	*out = c;
 	return 0;
 }
@@ -329,7 +330,7 @@ int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 		return -EDEADLK;
 	pthread_mutex_lock(&cache->lock);
 	pc_evict_limit(cache, budget);
-	pc_learn_limit(cache, budget);
+	pc_learn_limit(cache);
 	pthread_mutex_unlock(&cache->lock);
 	do {
 		more = pc_learn_trim(cache, SHRINK_STEP);

@@ -55,15 +55,17 @@ struct pc_clock {
 	_Atomic(uint64_t) limit;          /* atomic; bytes alive */
 	_Atomic(uint64_t) backlog;        /* atomic; bytes that may wait for a grace period */
 	_Atomic(uint64_t) negative_limit; /* atomic; bytes of absent names */
+	uint64_t base;                    /* const after open; bytes of an empty cache */
 	uint64_t backlog_wanted;          /* const */
 	uint32_t negative_share;          /* const; percent of the budget */
 	uint32_t negatives_per_dir;       /* const */
+	uint64_t slack;                   /* change lock; bytes to evict at once */
 	uint32_t hand[RP_OWNER_CLASSES];  /* change lock; slots */
 	uint32_t rest, rest_left;         /* change lock; see is_resting() */
 	uint32_t flip, flipped;           /* change lock; see rest_set() */
-	bool moved;                       /* change lock; a mark was taken off by this call */
-	uint16_t *ghosts;                 /* change lock; fingerprints of what has gone */
-	uint32_t nghosts;                 /* change lock; a power of two, or 0 */
+	bool looked, moved; /* change lock; by this call: at any, a mark was taken off */
+	uint16_t *ghosts;   /* change lock; fingerprints of what has gone */
+	uint32_t nghosts;   /* change lock; a power of two, or 0 */
 };
 
 /* Memos and their memory. */

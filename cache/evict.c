@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "evict.h"
 
+#include "learn.h"
 #include "reclaim.h"
 #include "store.h"
 
-#define EVICT_EFFORT 1024u /* slots passed in one call; one that is looked at counts for many */
-#define EVICT_LOOK 4u      /* for so many */
+#define BACKLOG_LEAST 2048u /* bytes: less is not worth a grace period, if it is to be had */
+
+#define EVICT_EFFORT 8192u /* slots passed in one call; one that is looked at counts for many */
+#define EVICT_LOOK 32u     /* for so many */
 #define EVICT_SLACK 4096u  /* bytes made free beyond what is wanted, so that not each fill evicts */
-#define EVICT_PROBATION 5u /* probation is one part in so many */
-#define EVICT_FLIPPED 64u  /* calls */
-#define EVICT_REST_MAX 64u /* calls that do nothing, after some that found nothing */
+#define EVICT_SLACK_PART 1024u /* but no more than this part of the budget */
+#define EVICT_PROBATION 5u     /* probation is one part in so many */
+#define EVICT_FLIPPED 64u      /* calls */
+#define EVICT_REST_MAX 64u     /* calls that do nothing, after some that found nothing */
 
 #define GHOST_MIN 1024u
 
@@ -20,6 +24,11 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static uint64_t load(const _Atomic(uint64_t) *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
@@ -28,13 +37,17 @@ static uint64_t load(const _Atomic(uint64_t) *n)
 void pc_evict_limit(struct pathcache *c, uint64_t budget)
 {
 	struct pc_clock *k = &c->clock;
-	uint64_t backlog = min_u64(budget / 16, k->backlog_wanted);
+	uint64_t own, backlog;
 
 	atomic_store_explicit(&k->budget, budget, memory_order_relaxed);
+	own = pc_budget_own(c);
+	backlog = max_u64(own / 64, min_u64(own / 16, BACKLOG_LEAST));
+	backlog = min_u64(backlog, k->backlog_wanted);
 	atomic_store_explicit(&k->backlog, backlog, memory_order_relaxed);
 	/* One backlog is freed while the next one fills. */
 	atomic_store_explicit(&k->limit, budget - 2 * backlog, memory_order_relaxed);
-	atomic_store_explicit(&k->negative_limit, budget / 100 * k->negative_share,
+	k->slack = min_u64(EVICT_SLACK, budget / EVICT_SLACK_PART);
+	atomic_store_explicit(&k->negative_limit, own / 100 * k->negative_share,
 	                      memory_order_relaxed);
 }
 
@@ -44,6 +57,13 @@ void pc_evict_init(struct pathcache *c, const struct pathcache_options *o)
 	c->clock.negative_share = o->negative_share;
 	c->clock.negatives_per_dir = o->negatives_per_dir;
 	pc_evict_limit(c, o->budget);
+}
+
+void pc_evict_settle(struct pathcache *c)
+{
+	c->clock.base = pc_mem_bytes(c->mem);
+	pc_evict_limit(c, pc_budget(c));
+	pc_learn_limit(c);
 }
 
 /* ---- fingerprints of what has gone ---------------------------------------- */
@@ -106,7 +126,15 @@ void pc_evict_recall(struct pathcache *c, const struct rp_dentry *d)
 	if (*at != ghost_print(hash))
 		return;
 	*at = 0;
-	rp_slot_protect(&c->tree.slots, d->slot);
+	rp_slot_protect(&c->tree.slots, d->slot, true);
+}
+
+void pc_evict_emptied(struct pathcache *c, const struct rp_node *dir)
+{
+	const struct rp_dentry *d = rp_node_name(dir);
+
+	if (d && !(d->flags & RP_D_LOOSE))
+		rp_slot_protect(&c->tree.slots, d->slot, false);
 }
 
 void pc_evict_fini(struct pathcache *c)
@@ -157,7 +185,7 @@ static bool judge(struct pathcache *c, struct rp_dentry *d, uint32_t class)
 		c->clock.moved = true;
 	}
 	if (!(class & RP_OWNER_PROTECTED))
-		rp_slot_protect(&c->tree.slots, d->slot);
+		rp_slot_protect(&c->tree.slots, d->slot, true);
 	return false;
 }
 
@@ -169,65 +197,92 @@ static void evict(struct pathcache *c, struct rp_dentry *d, uint32_t class)
 	pc_forget(c, d);
 }
 
+/* Whom a hand goes round for. */
+struct round {
+	uintptr_t mask;            /* of the class, what counts */
+	const struct rp_node *dir; /* only names in it; NULL: all */
+};
+
+static const struct round everybody = {.mask = RP_OWNER_PROTECTED};
+
+static bool is_meant(const struct round *r, uintptr_t owner, uint32_t class)
+{
+	const struct rp_dentry *d = rp_owner_dentry(owner);
+
+	return d && !((rp_owner_class(owner) ^ class) & r->mask) && (!r->dir || d->dir == r->dir);
+}
+
 /*
- * Move the hand of class until something goes. dir: of its children only; NULL:
- * of all. Return: whether anything went. *effort: what is left of it.
+ * Pass slots from the hand on, up to the first that is meant for r, or the end of
+ * those side by side. Return: its owner; 0: none yet.
  */
-static bool hand_move(struct pathcache *c, uint32_t class, const struct rp_node *dir,
-                      uint32_t *effort)
+static uintptr_t hand_pass(struct pathcache *c, const struct round *r, uint32_t class,
+                           uint32_t *effort)
 {
 	const struct rp_slots *s = &c->tree.slots;
-	uint32_t end = rp_slots_end(s), *hand = &c->clock.hand[class];
+	uint32_t *hand = &c->clock.hand[class];
+	const uintptr_t *owner;
+	uint32_t n;
 
-	while (*effort && s->owners[class]) {
-		struct rp_dentry *d;
-		uintptr_t owner;
+	if (*hand == 0 || *hand >= rp_slots_end(s))
+		*hand = 1;
+	owner = rp_slot_owner(s, *hand);
+	n = rp_slots_run(s, *hand);
+	if (n > *effort)
+		n = *effort;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_meant(r, owner[i], class)) {
+			*hand += i + 1;
+			*effort -= i + 1;
+			return owner[i];
+		}
+	*hand += n;
+	*effort -= n;
+	return 0;
+}
 
-		if (++*hand >= end)
-			*hand = 1;
-		--*effort;
-		owner = *rp_slot_owner(s, *hand);
-		d = rp_owner_dentry(owner);
-		if (!d || rp_owner_class(owner) != class || (dir && d->dir != dir))
+/*
+ * Move the hand of class until something goes. Return: whether anything went.
+ * *effort: what is left of it.
+ */
+static bool hand_move(struct pathcache *c, const struct round *r, uint32_t class, uint32_t *effort)
+{
+	while (*effort) {
+		uintptr_t owner = hand_pass(c, r, class, effort);
+
+		if (!owner)
 			continue;
 		*effort -= *effort < EVICT_LOOK ? *effort : EVICT_LOOK;
+		c->clock.looked = true;
 		pc_count(c, PC_EVICT_EFFORT);
-		if (!judge(c, d, class))
+		if (!judge(c, rp_owner_dentry(owner), rp_owner_class(owner)))
 			continue;
-		evict(c, d, class);
+		evict(c, rp_owner_dentry(owner), rp_owner_class(owner));
 		return true;
 	}
 	return false;
 }
 
-static uint32_t side_class(const struct pathcache *c, uint32_t side)
-{
-	const uint32_t *n = c->tree.slots.owners;
-	uint32_t probation = n[side], protected = n[side | RP_OWNER_PROTECTED];
-
-	return protected && probation * EVICT_PROBATION <= probation + protected
-	               ? side | RP_OWNER_PROTECTED
-	               : side;
-}
-
-/* Absent names go first while they have more than half of their share. */
-static uint32_t first_side(const struct pathcache *c)
+static uint32_t owners(const struct pathcache *c, const struct round *r, uint32_t class)
 {
 	const uint32_t *n = c->tree.slots.owners;
 
-	if (load(&c->negative_bytes) * 2 > load(&c->clock.negative_limit))
-		return RP_OWNER_NEGATIVE;
-	return n[0] + n[RP_OWNER_PROTECTED] ? 0 : RP_OWNER_NEGATIVE;
+	return r->mask & RP_OWNER_NEGATIVE ? n[class] : n[class] + n[class ^ RP_OWNER_NEGATIVE];
 }
 
-/* One of side goes, of the class whose turn it is or else of the other. */
-static bool side_move(struct pathcache *c, uint32_t side, const struct rp_node *dir,
-                      uint32_t *effort)
+/* One goes, of those on probation or of the protected, whose turn it is, or else of the others. */
+static bool evict_one(struct pathcache *c, const struct round *r, uint32_t *effort)
 {
-	uint32_t class = side_class(c, side) ^ (c->clock.flip & RP_OWNER_PROTECTED);
+	uint32_t class = r->mask & RP_OWNER_NEGATIVE;
+	uint32_t probation = owners(c, r, class), protected = owners(c, r, class | 1);
 
-	return hand_move(c, class, dir, effort) ||
-	       hand_move(c, class ^ RP_OWNER_PROTECTED, dir, effort);
+	if (protected && probation * EVICT_PROBATION <= probation + protected)
+		class |= RP_OWNER_PROTECTED;
+	class ^= c->clock.flip & RP_OWNER_PROTECTED;
+	if (owners(c, r, class) && hand_move(c, r, class, effort))
+		return true;
+	class ^= RP_OWNER_PROTECTED;
+	return owners(c, r, class) && hand_move(c, r, class, effort);
 }
 
 /*
@@ -280,18 +335,17 @@ static bool evict_to(struct pathcache *c, uint64_t target)
 
 	if (is_resting(&c->clock))
 		return false;
-	c->clock.moved = false;
+	c->clock.looked = c->clock.moved = false;
 	while (effort && alive_bytes(c) > target && may_defer(c)) {
-		uint32_t side = first_side(c) ^ (c->clock.flip & RP_OWNER_NEGATIVE);
-
-		if (!side_move(c, side, NULL, &effort) &&
-		    !side_move(c, side ^ RP_OWNER_NEGATIVE, NULL, &effort))
+		if (!evict_one(c, &everybody, &effort))
 			break;
 		any = true;
 	}
 	if (any)
 		rp_tree_forgot(&c->tree);
-	rest_set(&c->clock, any || c->clock.moved);
+	/* Not where the hands had no turn, or met nobody. */
+	if (c->clock.looked)
+		rest_set(&c->clock, any || c->clock.moved);
 	return any;
 }
 
@@ -305,7 +359,7 @@ bool pc_evict_fits(const struct pathcache *c, size_t size)
 
 bool pc_evict_room(struct pathcache *c, size_t size)
 {
-	uint64_t limit = load(&c->clock.limit), want = size + EVICT_SLACK;
+	uint64_t limit = load(&c->clock.limit), want = size + c->clock.slack;
 
 	if (alive_bytes(c) + size > limit)
 		evict_to(c, limit > want ? limit - want : 0);
@@ -318,12 +372,11 @@ bool pc_evict_room(struct pathcache *c, size_t size)
 bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size_t size)
 {
 	bool full = rp_dirnode_const(dir)->nnegative >= c->clock.negatives_per_dir;
+	struct round absent = {RP_OWNER_BITS, full ? dir : NULL};
 	uint32_t effort = EVICT_EFFORT;
-	bool gone;
 
 	if (full || load(&c->negative_bytes) + size > load(&c->clock.negative_limit)) {
-		gone = side_move(c, RP_OWNER_NEGATIVE, full ? dir : NULL, &effort);
-		if (!gone) {
+		if (!evict_one(c, &absent, &effort)) {
 			pc_count(c, PC_OVER_BUDGET);
 			return false;
 		}

@@ -2,9 +2,9 @@
 /*
  * evict: the hard bound of the memory, and what goes to keep it.
  *
- * Four hands go round the slots, one for each class of dentries: names that are
- * there, names that are absent, and of both those on probation and those
- * protected. A newcomer is on probation. Where the hand finds that a hit has left
+ * Two hands go round the slots, one for dentries on probation and one for those
+ * that are protected; two more for absent names alone, which have a share and a
+ * limit for each directory. A newcomer is on probation. Where the hand finds that a hit has left
  * its mark, the dentry is protected; else it goes, and leaves a fingerprint: who
  * comes back before that is overwritten is protected at once. Protected ones go
  * when those on probation are few and no hit came since the hand passed last
@@ -28,6 +28,9 @@
 void pc_evict_init(struct pathcache *c, const struct pathcache_options *o);
 void pc_evict_fini(struct pathcache *c);
 
+/* What is allocated now is no name's: shares are of the rest. Context: open. */
+void pc_evict_settle(struct pathcache *c);
+
 /* Change the budget. Context: any; nothing is evicted yet. */
 void pc_evict_limit(struct pathcache *c, uint64_t budget);
 
@@ -39,6 +42,14 @@ static inline uint64_t pc_budget(const struct pathcache *c)
 /* May size more bytes be taken? Makes room for them, or begins to. */
 bool pc_evict_room(struct pathcache *c, size_t size);
 
+/* What there is for names, memos and listings: the budget less what an empty cache takes. */
+static inline uint64_t pc_budget_own(const struct pathcache *c)
+{
+	uint64_t budget = pc_budget(c);
+
+	return budget > c->clock.base ? budget - c->clock.base : 0;
+}
+
 /* Would pc_evict_room() grant size without anything going? Context: any. */
 bool pc_evict_fits(const struct pathcache *c, size_t size);
 
@@ -47,6 +58,12 @@ bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size
 
 /* Was d, just published, evicted not long ago? Then it is protected. */
 void pc_evict_recall(struct pathcache *c, const struct rp_dentry *d);
+
+/*
+ * dir has lost its last child, for which alone it was protected maybe: it is on
+ * probation again.
+ */
+void pc_evict_emptied(struct pathcache *c, const struct rp_node *dir);
 
 /* Evict towards the limit, or begin to. Return: whether another call may do more. */
 bool pc_evict_step(struct pathcache *c);

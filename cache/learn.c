@@ -112,12 +112,11 @@ void pc_learn_init(struct pathcache *c, const struct pathcache_options *o)
 	}
 	rp_memos_init(&l->memos, array, heads, LEARN_WAYS_MIN);
 	l->percent = o->memo_share;
-	pc_learn_limit(c, o->budget);
 }
 
-void pc_learn_limit(struct pathcache *c, uint64_t budget)
+void pc_learn_limit(struct pathcache *c)
 {
-	atomic_store_explicit(&c->learn.share, budget / 100 * c->learn.percent,
+	atomic_store_explicit(&c->learn.share, pc_budget_own(c) / 100 * c->learn.percent,
 	                      memory_order_relaxed);
 }
 

@@ -31,8 +31,8 @@ static inline bool pc_learns(const struct pathcache *c)
 /* Memos in their share of o's budget. */
 void pc_learn_init(struct pathcache *c, const struct pathcache_options *o);
 
-/* Their share of another budget. What is over it goes by pc_learn_trim(). */
-void pc_learn_limit(struct pathcache *c, uint64_t budget);
+/* Their share of the budget, which has changed. What is over it goes by pc_learn_trim(). */
+void pc_learn_limit(struct pathcache *c);
 
 /*
  * Retire what is over the share, and dead memos; at most about n are looked at.

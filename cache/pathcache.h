@@ -230,7 +230,7 @@ struct pathcache_allocator {
  *   of them fewer paths go without, and the last ones cost a line more each four.
  *   Default 16.
  * negative_share: percent of the budget that absent names may take; at most 100,
- *   0 = none are kept. Default 10.
+ *   0 = none are kept. Default 25.
  * negatives_per_dir: absent names kept of one directory, at most 65535. Default
  *   16384.
  * complete_max: names a directory may have to be listed as a whole and taken as

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "evict.h"
 #include "learn.h"
 #include "store.h"
 
@@ -70,13 +71,17 @@ void pc_retire_dentry(struct pathcache *c, struct rp_dentry *d)
 		pc_retire_bytes(c, rp_dentry_bytes(d));
 		pc_dentry_uncount(c, d);
 		d = NULL;
+		if (!dir || --rp_dirnode(dir)->nchild)
+			continue;
 		/*
 		 * Not merely dead: whoever killed it may not have come to bury it
 		 * yet, and will find no child then.
 		 */
-		if (dir && --rp_dirnode(dir)->nchild == 0 && rp_node_flags(dir) & RP_N_BURIED) {
+		if (rp_node_flags(dir) & RP_N_BURIED) {
 			d = rp_tree_take_hint(dir);
 			pc_retire_node(c, dir);
+		} else {
+			pc_evict_emptied(c, dir);
 		}
 	}
 }

@@ -78,11 +78,12 @@ void rp_slot_free(struct rp_slots *s, enum rp_slot_class cls, uint32_t slot)
 	s->free[cls] = slot;
 }
 
-void rp_slot_protect(struct rp_slots *s, uint32_t slot)
+void rp_slot_protect(struct rp_slots *s, uint32_t slot, bool protect)
 {
 	uintptr_t *owner = rp_slot_owner(s, slot);
 
 	s->owners[rp_owner_class(*owner)]--;
-	*owner |= RP_OWNER_PROTECTED;
+	*owner &= ~RP_OWNER_PROTECTED;
+	*owner |= protect ? RP_OWNER_PROTECTED : 0;
 	s->owners[rp_owner_class(*owner)]++;
 }

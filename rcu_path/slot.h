@@ -91,6 +91,15 @@ static inline uintptr_t *rp_slot_owner(const struct rp_slots *s, uint32_t slot)
 	return (uintptr_t *)(uintptr_t)(ids + p.size) + p.at;
 }
 
+/* How many slots from slot on lie side by side, their words too. Context: change lock. */
+static inline uint32_t rp_slots_run(const struct rp_slots *s, uint32_t slot)
+{
+	struct rp_slot_place p = rp_slot_place(slot);
+	uint32_t left = p.size - p.at, end = s->next_line - slot;
+
+	return left < end ? left : end;
+}
+
 static inline uint32_t rp_owner_class(uintptr_t owner)
 {
 	return (uint32_t)(owner & RP_OWNER_BITS);
@@ -124,8 +133,8 @@ void *rp_slots_chunk(const struct rp_slots *s, unsigned k, size_t *size);
  */
 uint32_t rp_slot_alloc(struct rp_slots *s, enum rp_slot_class cls, uint64_t id, uintptr_t owner);
 
-/* The owner of slot is protected from now on. Context: change lock. */
-void rp_slot_protect(struct rp_slots *s, uint32_t slot);
+/* Is the owner of slot protected from now on, or on probation? Context: change lock. */
+void rp_slot_protect(struct rp_slots *s, uint32_t slot, bool protect);
 
 /* Kill: the slot's dentry no longer lives. Context: change lock. */
 void rp_slot_free(struct rp_slots *s, enum rp_slot_class cls, uint32_t slot);
