@@ -180,7 +180,7 @@ static bool judge(struct pathcache *c, struct rp_dentry *d, uint32_t class)
 	if (pc_unreachable(d))
 		return true;
 	if (!is_needed(c, d)) {
-		if (!was_used(d))
+		if (!was_used(d) || c->clock.forced)
 			return true;
 		c->clock.moved = true;
 	}
@@ -222,6 +222,7 @@ static uintptr_t hand_pass(struct pathcache *c, const struct round *r, uint32_t 
 	const struct rp_slots *s = &c->tree.slots;
 	uint32_t *hand = &c->clock.hand[class];
 	const uintptr_t *owner;
+	uintptr_t found = 0;
 	uint32_t n;
 
 	if (*hand == 0 || *hand >= rp_slots_end(s))
@@ -232,13 +233,13 @@ static uintptr_t hand_pass(struct pathcache *c, const struct round *r, uint32_t 
 		n = *effort;
 	for (uint32_t i = 0; i < n; i++)
 		if (is_meant(r, owner[i], class)) {
-			*hand += i + 1;
-			*effort -= i + 1;
-			return owner[i];
+			found = owner[i];
+			n = i + 1;
 		}
 	*hand += n;
 	*effort -= n;
-	return 0;
+	c->clock.passed += n;
+	return found;
 }
 
 /*
@@ -324,26 +325,27 @@ static uint64_t alive_bytes(const struct pathcache *c)
 /* Would more that goes now come free in time? Else the grace period is awaited first. */
 static bool may_defer(const struct pathcache *c)
 {
-	return load(&c->deferred) < load(&c->clock.budget) - load(&c->clock.limit);
+	return load(&c->deferred) <= load(&c->clock.budget) - load(&c->clock.limit);
 }
 
-/* Evict until at most target bytes are alive, or effort ends. Return: whether anything went. */
-static bool evict_to(struct pathcache *c, uint64_t target)
+/*
+ * Evict until at most target bytes are alive, or effort ends. reclaims: the caller
+ * pays the grace period. Return: whether anything went.
+ */
+static bool evict_to(struct pathcache *c, uint64_t target, bool reclaims)
 {
 	uint32_t effort = EVICT_EFFORT;
 	bool any = false;
 
-	if (is_resting(&c->clock))
-		return false;
 	c->clock.looked = c->clock.moved = false;
-	while (effort && alive_bytes(c) > target && may_defer(c)) {
+	while (effort && alive_bytes(c) > target && (reclaims || may_defer(c))) {
 		if (!evict_one(c, &everybody, &effort))
 			break;
 		any = true;
 	}
 	if (any)
 		rp_tree_forgot(&c->tree);
-	/* Not where the hands had no turn, or met nobody. */
+	/* Not where the hands met nobody. */
 	if (c->clock.looked)
 		rest_set(&c->clock, any || c->clock.moved);
 	return any;
@@ -361,8 +363,9 @@ bool pc_evict_room(struct pathcache *c, size_t size)
 {
 	uint64_t limit = load(&c->clock.limit), want = size + c->clock.slack;
 
-	if (alive_bytes(c) + size > limit)
-		evict_to(c, limit > want ? limit - want : 0);
+	/* Who only waits for a grace period has not failed to find anything. */
+	if (alive_bytes(c) + size > limit && may_defer(c) && !is_resting(&c->clock))
+		evict_to(c, limit > want ? limit - want : 0, false);
 	if (pc_mem_bytes(c->mem) + size <= load(&c->clock.budget))
 		return true;
 	pc_count(c, PC_OVER_BUDGET);
@@ -385,12 +388,32 @@ bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size
 	return pc_evict_room(c, size);
 }
 
+/* Slots to pass until each hand has been at all there are. */
+static uint64_t round_slots(const struct pathcache *c)
+{
+	return (uint64_t)rp_slots_end(&c->tree.slots) * RP_OWNER_CLASSES + EVICT_EFFORT;
+}
+
 bool pc_evict_step(struct pathcache *c)
 {
-	uint64_t limit = load(&c->clock.limit);
+	uint64_t limit = load(&c->clock.limit), round = round_slots(c), passed = c->clock.passed;
+	struct pc_clock *k = &c->clock;
+	bool any;
 
-	if (alive_bytes(c) <= limit)
+	if (alive_bytes(c) <= limit) {
+		k->vain = 0;
 		return false;
-	c->clock.rest_left = 0;
-	return evict_to(c, limit) || c->clock.moved || !may_defer(c);
+	}
+	/* After a round without any, marks that hits leave all the time count no more. */
+	k->forced = k->vain > round;
+	any = evict_to(c, limit, true);
+	if (any)
+		k->vain = k->forced ? round + 1 : 0;
+	else
+		k->vain += k->passed - passed + 1;
+	k->forced = false;
+	if (alive_bytes(c) > limit && k->vain <= 2 * round)
+		return true;
+	k->vain = 0;
+	return false;
 }
