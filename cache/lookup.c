@@ -695,6 +695,7 @@ static void stretch_next(struct pc_lookup *lk)
 		return;
 	lk->w.loose = UINT64_MAX;
 	lk->w.epoch = atomic_load_explicit(&lk->c->tree.epoch, memory_order_relaxed);
+	lk->w.changes = atomic_load_explicit(&lk->c->tree.changes, memory_order_relaxed);
 	lk->w.subtree = atomic_load_explicit(&lk->c->tree.subtree_stamp, memory_order_relaxed);
 }
 

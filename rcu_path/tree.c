@@ -16,6 +16,7 @@ void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struc
 	rp_slots_init(&t->slots);
 	t->root = root;
 	atomic_init(&t->epoch, 1);
+	atomic_init(&t->changes, 0);
 	atomic_init(&t->subtree_stamp, 0);
 	atomic_init(&t->loose_stamp, 0);
 	atomic_init(&t->nlistings, 0);
@@ -87,10 +88,14 @@ static bool names_leave(struct rp_dentry *d)
 	return false;
 }
 
-static void epoch_advance(struct rp_tree *t)
+/* changes: 1 where something is untrue now, 0 where it was only forgotten. */
+static void epoch_advance(struct rp_tree *t, uint64_t changes)
 {
 	uint64_t e = atomic_load_explicit(&t->epoch, memory_order_relaxed);
 
+	changes += atomic_load_explicit(&t->changes, memory_order_relaxed);
+	/* release [E1]: the same of changes. Pairs with rp_walk_begin(). */
+	atomic_store_explicit(&t->changes, changes, memory_order_release);
 	/*
 	 * release [E1]: a walk that begins at this epoch finds no dentry killed
 	 * before it. Pairs with rp_walk_begin().
@@ -125,21 +130,21 @@ bool rp_tree_forget(struct rp_tree *t, struct rp_dentry *d)
 
 void rp_tree_forgot(struct rp_tree *t)
 {
-	epoch_advance(t);
+	epoch_advance(t, 0);
 }
 
 bool rp_tree_kill(struct rp_tree *t, struct rp_dentry *d)
 {
 	bool nameless = rp_tree_forget(t, d);
 
-	epoch_advance(t);
+	epoch_advance(t, 1);
 	return nameless;
 }
 
 void rp_tree_loose_changed(struct rp_tree *t, uint64_t stamp)
 {
 	atomic_store_explicit(&t->loose_stamp, stamp, memory_order_relaxed);
-	epoch_advance(t);
+	epoch_advance(t, 1);
 }
 
 void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir)
@@ -148,7 +153,7 @@ void rp_tree_raise_gen(struct rp_tree *t, struct rp_node *dir)
 
 	atomic_store_explicit(&rp_dirnode(dir)->gen, now, memory_order_relaxed);
 	atomic_store_explicit(&t->subtree_stamp, now, memory_order_relaxed);
-	epoch_advance(t);
+	epoch_advance(t, 1);
 }
 
 static uint64_t max_u64(uint64_t a, uint64_t b)

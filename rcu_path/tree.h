@@ -10,6 +10,8 @@
  * A walk remembers the epoch, then (slot, id) of all it goes through. At its end
  * an unmoved epoch, or else a vector of slots that all still hold their ids,
  * proves that all of it was true at one instant (E1, E2 in docs/memory-model.md).
+ * What is only forgotten, to make room, moves the epoch and leaves changes: who
+ * relies on it for the length of one walk may.
  *
  * Stamps: one counter gives ids to dentries and nodes and numbers to changes.
  * "Known since" and "changed at" compare as numbers: a directory whose gen is
@@ -33,6 +35,7 @@ struct rp_tree {
 	struct rp_secret secret;             /* const */
 	bool protected_symlinks;             /* const; sysctl fs.protected_symlinks */
 	alignas(64) _Atomic(uint64_t) epoch; /* atomic; kills so far */
+	_Atomic(uint64_t) changes;           /* atomic; of these, those of what is untrue now */
 	_Atomic(uint64_t) subtree_stamp;     /* atomic; last time a node's gen was raised */
 	_Atomic(uint64_t) loose_stamp;       /* atomic; last change of a name no dentry had */
 	_Atomic(uint64_t) nlistings;         /* atomic; directories whose names are all known */

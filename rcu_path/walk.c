@@ -10,6 +10,8 @@
 
 void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, size_t len)
 {
+	/* acquire [E1]: the same of changes; before the epoch, never after it. Pairs with epoch_advance(). */
+	w->changes = atomic_load_explicit(&w->tree->changes, memory_order_acquire);
 	/* acquire [E1]: all that was killed before this epoch is out of reach. Pairs with epoch_advance(). */
 	w->epoch = atomic_load_explicit(&w->tree->epoch, memory_order_acquire);
 	w->subtree = atomic_load_explicit(&w->tree->subtree_stamp, memory_order_relaxed);
@@ -36,6 +38,9 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 
 bool rp_walk_valid_slow(const struct rp_walk *w)
 {
+	/* Then all that has died since was forgotten, and true when it was. */
+	if (atomic_load_explicit(&w->tree->changes, memory_order_relaxed) == w->changes)
+		return true;
 	if (atomic_load_explicit(&w->tree->subtree_stamp, memory_order_relaxed) != w->subtree)
 		return false;
 	if (w->loose <= atomic_load_explicit(&w->tree->loose_stamp, memory_order_relaxed))

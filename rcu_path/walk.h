@@ -115,6 +115,7 @@ struct rp_walk {
 	const char *lo;   /* [lo, end) may be read */
 	uint64_t gen;     /* ids below are stale here */
 	uint64_t epoch;   /* at the begin */
+	uint64_t changes; /* at the begin */
 	uint64_t subtree; /* subtree_stamp at the begin */
 	uint64_t loose;   /* lowest id of a loose binding it believed; UINT64_MAX: none */
 	uint64_t fresh;   /* set by the caller: bindings with ids above are of this call */

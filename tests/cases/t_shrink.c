@@ -132,7 +132,61 @@ static void a_smaller_budget_is_kept_while_all_is_hit(void)
 	app_end(&app);
 }
 
+static void maintain(void *arg)
+{
+	struct hitter *h = arg;
+
+	while (!atomic_load(&h->stop))
+		CHECK(pathcache_maintain(h->cache, 64) >= 0);
+}
+
+/*
+ * Its own misses evict the links it went over, while another thread pays for it:
+ * no rename raced it.
+ */
+static void a_confined_walk_ends_in_whatever_budget(void)
+{
+	static const char tail[] =
+		"-and-a-long-tail-so-that-few-of-them-fit-in-what-there-is-to-be-had";
+	const int links = 30;
+
+	for (uint64_t budget = 48 << 10; budget <= 64 << 10; budget += 4 << 10) {
+		struct pathcache_how how = {.size = sizeof(how), .flags = PATHCACHE_IN_ROOT};
+		struct pathcache_options opt;
+		struct pathcache_attr attr;
+		struct hitter h = {.stop = false};
+		char path[4096] = "";
+		struct app app;
+
+		pathcache_options_init(&opt);
+		opt.budget = budget;
+		opt.memo_share = 0;
+		app_begin_with(&app, &opt);
+		for (int i = 0; i < links; i++) {
+			char name[100];
+
+			snprintf(name, sizeof(name), "link%d%s", i, tail);
+			ts_ns_add(&app.ns, name, S_IFLNK | 0777, ".");
+			strcat(strcat(path, "/"), name);
+		}
+		h.cache = app.cache;
+		app.ns.delay_us = 300;
+		ts_thread_start(&h.thread, maintain, &h);
+		for (int round = 0; round < 3; round++) {
+			int rc = pathcache_stat(app.cache, path, &how, &attr);
+
+			if (rc)
+				ts_fail(__FILE__, __LINE__, "budget %ju: %d", (uintmax_t)budget,
+				        rc);
+		}
+		atomic_store(&h.stop, true);
+		ts_thread_join(&h.thread);
+		app_end(&app);
+	}
+}
+
 static const struct ts_case cases[] = {
+	TS_CASE(a_confined_walk_ends_in_whatever_budget),
 	TS_CASE(nothing_is_left_at_budget_0),
 	TS_CASE(what_is_over_a_smaller_budget_goes_however_few_are_left),
 	TS_CASE(a_smaller_budget_is_kept_while_all_is_hit),
