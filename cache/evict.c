@@ -372,26 +372,49 @@ bool pc_evict_room(struct pathcache *c, size_t size)
 	return false;
 }
 
+static const struct round absent_only = {.mask = RP_OWNER_BITS};
+
+static bool is_over_share(const struct pathcache *c, size_t more)
+{
+	return load(&c->negative_bytes) + more > load(&c->clock.negative_limit);
+}
+
 bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size_t size)
 {
-	bool full = rp_dirnode_const(dir)->nnegative >= c->clock.negatives_per_dir;
-	struct round absent = {RP_OWNER_BITS, full ? dir : NULL};
+	const struct rp_dirnode *d = rp_dirnode_const(dir);
+	const struct round here = {.mask = RP_OWNER_BITS, .dir = dir};
 	uint32_t effort = EVICT_EFFORT;
+	bool gone = false, full;
 
-	if (full || load(&c->negative_bytes) + size > load(&c->clock.negative_limit)) {
-		if (!evict_one(c, &absent, &effort)) {
+	while ((full = d->nnegative >= c->clock.negatives_per_dir) || is_over_share(c, size)) {
+		if (!evict_one(c, full ? &here : &absent_only, &effort)) {
 			pc_count(c, PC_OVER_BUDGET);
-			return false;
+			break;
 		}
-		rp_tree_forgot(&c->tree);
+		gone = true;
 	}
-	return pc_evict_room(c, size);
+	if (gone)
+		rp_tree_forgot(&c->tree);
+	return !full && !is_over_share(c, size) && pc_evict_room(c, size);
 }
 
 /* Slots to pass until each hand has been at all there are. */
 static uint64_t round_slots(const struct pathcache *c)
 {
 	return (uint64_t)rp_slots_end(&c->tree.slots) * RP_OWNER_CLASSES + EVICT_EFFORT;
+}
+
+/* The same for absent names alone. */
+static bool share_step(struct pathcache *c)
+{
+	uint32_t effort = EVICT_EFFORT;
+	bool any = false;
+
+	while (effort && is_over_share(c, 0) && evict_one(c, &absent_only, &effort))
+		any = true;
+	if (any)
+		rp_tree_forgot(&c->tree);
+	return any && is_over_share(c, 0);
 }
 
 bool pc_evict_step(struct pathcache *c)
@@ -402,7 +425,7 @@ bool pc_evict_step(struct pathcache *c)
 
 	if (alive_bytes(c) <= limit) {
 		k->vain = 0;
-		return false;
+		return share_step(c);
 	}
 	/* After a round without any, marks that hits leave all the time count no more. */
 	k->forced = k->vain > round;

@@ -185,8 +185,34 @@ static void a_confined_walk_ends_in_whatever_budget(void)
 	}
 }
 
+/* Long ones take the places of short ones, and a smaller budget makes the share smaller. */
+static void absent_names_keep_to_their_share(void)
+{
+	struct pathcache_options opt;
+	struct app app;
+	char path[256];
+
+	pathcache_options_init(&opt);
+	opt.budget = 1 << 20;
+	opt.negative_share = 10;
+	app_begin_with(&app, &opt);
+	for (int len = 1; len <= 240; len += 239) {
+		for (int i = 0; i < 3000; i++) {
+			snprintf(path, sizeof(path), "%0*d", len, i);
+			CHECK_EQ(ts_stat_err(app.cache, path), -ENOENT);
+		}
+		CHECK(pathcache_maintain(app.cache, 1000) >= 0);
+		CHECK(ts_stats(app.cache).negatives > 100);
+		CHECK(ts_stats(app.cache).negative_bytes <= opt.budget / 10);
+	}
+	budget_set(app.cache, opt.budget / 2);
+	CHECK(ts_stats(app.cache).negative_bytes <= opt.budget / 20);
+	app_end(&app);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(a_confined_walk_ends_in_whatever_budget),
+	TS_CASE(absent_names_keep_to_their_share),
 	TS_CASE(nothing_is_left_at_budget_0),
 	TS_CASE(what_is_over_a_smaller_budget_goes_however_few_are_left),
 	TS_CASE(a_smaller_budget_is_kept_while_all_is_hit),
