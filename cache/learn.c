@@ -224,6 +224,13 @@ static void sweep(struct pathcache *c, uint32_t n)
 	l->sweeping = l->sweep_set < rp_memo_sets(rp_memos_array(&l->memos));
 }
 
+/* Is the share exceeded even when all that was retired is freed? Context: memo lock. */
+static bool is_over_share(const struct pathcache *c)
+{
+	return learn_bytes(c) > atomic_load_explicit(&c->learn.share, memory_order_relaxed) +
+	                                atomic_load_explicit(&c->learn.retired, memory_order_relaxed);
+}
+
 bool pc_learn_trim(struct pathcache *c, uint32_t n)
 {
 	struct rp_memo *m = NULL;
@@ -233,14 +240,14 @@ bool pc_learn_trim(struct pathcache *c, uint32_t n)
 		return false;
 	pthread_mutex_lock(&c->learn.lock);
 	pc_read_begin();
-	for (; n && !within_share(c, 0); n--) {
+	for (; n && is_over_share(c); n--) {
 		m = rp_memos_evict(&c->learn.memos, &c->tree);
 		if (!m)
 			break;
 		retire_memo(c, m);
 	}
 	sweep(c, n);
-	more = (m && !within_share(c, 0)) || c->learn.sweeping;
+	more = (m && is_over_share(c)) || c->learn.sweeping;
 	pc_read_end();
 	pthread_mutex_unlock(&c->learn.lock);
 	return more;

@@ -210,9 +210,39 @@ static void absent_names_keep_to_their_share(void)
 	app_end(&app);
 }
 
+/* What waits for a grace period already is not asked to go once more. */
+static void no_more_memos_go_than_must(void)
+{
+	const int dirs = 100, names = 100;
+	struct pathcache_stats before, after;
+	struct pathcache_options opt;
+	struct app app;
+	char path[64];
+
+	pathcache_options_init(&opt);
+	opt.memo_share = 10;
+	app_begin_with(&app, &opt);
+	for (int n = 0; n < dirs * names; n++) {
+		snprintf(path, sizeof(path), "directory%d", n / names);
+		if (n % names == 0)
+			names_make(&app, path, names);
+		snprintf(path, sizeof(path), "directory%d/name%d", n / names, n % names);
+		for (int i = 0; i < 3; i++)
+			CHECK_EQ(ts_stat_err(app.cache, path), 0);
+	}
+	before = ts_stats(app.cache);
+	REQUIRE(before.memos > 9000);
+	budget_set(app.cache, before.memo_bytes * 10 / 100 * 95);
+	after = ts_stats(app.cache);
+	CHECK(after.memo_bytes <= before.memo_bytes / 100 * 95);
+	CHECK(after.memos > before.memos / 100 * 80);
+	app_end(&app);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(a_confined_walk_ends_in_whatever_budget),
 	TS_CASE(absent_names_keep_to_their_share),
+	TS_CASE(no_more_memos_go_than_must),
 	TS_CASE(nothing_is_left_at_budget_0),
 	TS_CASE(what_is_over_a_smaller_budget_goes_however_few_are_left),
 	TS_CASE(a_smaller_budget_is_kept_while_all_is_hit),
