@@ -4,7 +4,8 @@
  * questions: every answer of every cache equals the kernel's, cold and hot.
  *
  * The caches differ in root ("/" or the tree), mode, budget and memos: none, a
- * table too small, one large enough. Each cache has a bag of questions that are
+ * table too small, one large enough. The budget of some changes between rounds, to
+ * nothing and back. Each cache has a bag of questions that are
  * asked again and again over the rounds, three times at each visit, so that
  * memos are learned, used, overtaken by changes and learned again. Batches are
  * compared with single answers.
@@ -28,7 +29,7 @@
 #include "run.h"
 #include "tree.h"
 
-#define VIEWS 15
+#define VIEWS 19
 #define MAX_NODES 160
 #define MAX_DEPTH 7
 #define REL_MAX 1400
@@ -67,6 +68,7 @@ struct fuzz {
 	struct ts_tree tree;
 	struct ts_view views[VIEWS];
 	enum memos memos[VIEWS];
+	bool changing[VIEWS]; /* the budget */
 	unsigned nviews;
 	struct held held[VIEWS][HELD];
 	struct remembered bag[VIEWS][BAG];
@@ -1011,6 +1013,25 @@ static void open_view(struct fuzz *fz, bool whole, uint32_t mode, uint64_t budge
 	ts_view_open(view, whole ? "/" : fz->tree.path, &opt);
 }
 
+static void open_changing(struct fuzz *fz, bool whole, uint32_t mode)
+{
+	fz->changing[fz->nviews] = true;
+	open_view(fz, whole, mode, 131072, MEMOS_ANY);
+}
+
+/* To nothing, to next to nothing, to what holds a part, and to what holds all. */
+static void change_budgets(struct fuzz *fz)
+{
+	static const uint64_t budgets[] = {0,     1,     32768, 45056,  49152,
+	                                   53248, 61440, 98304, 131072, UINT64_C(16) << 20};
+
+	for (unsigned v = 0; v < fz->nviews; v++)
+		if (fz->changing[v] && ts_below(&fz->rng, 6) == 0)
+			CHECK_EQ(pathcache_set_budget(fz->views[v].cache,
+			                              budgets[ts_below(&fz->rng, 10)]),
+			         0);
+}
+
 static void start(struct fuzz *fz)
 {
 	memset(long_name, 'L', 255);
@@ -1031,6 +1052,10 @@ static void start(struct fuzz *fz)
 	open_view(fz, false, PATHCACHE_MODE_RCU, 98304, MEMOS_ANY);
 	open_view(fz, false, PATHCACHE_MODE_RCU, 32768, MEMOS_ANY);
 	open_view(fz, false, PATHCACHE_MODE_RCU, 0, MEMOS_ANY);
+	open_changing(fz, false, PATHCACHE_MODE_RCU);
+	open_changing(fz, true, PATHCACHE_MODE_RCU);
+	open_changing(fz, false, PATHCACHE_MODE_LOCKREF);
+	open_changing(fz, false, PATHCACHE_MODE_LOCKED);
 	scan(fz);
 	for (int i = 0; i < 60; i++) {
 		change_create(fz);
@@ -1100,6 +1125,7 @@ static void every_answer_equals_the_kernel(void)
 			change(fz);
 			held_watch(fz);
 		}
+		change_budgets(fz);
 		held_renew(fz);
 		for (int n = 0; n < 8; n++)
 			question(fz);
