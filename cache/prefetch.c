@@ -130,6 +130,8 @@ static int warm_name(struct prefetch *p, struct level *l, const char *name, size
 	if (!pc_evict_fits(c, ROOM))
 		return -ENOSPC;
 	rc = pc_fill_name(c, l->dir, name, len, &c->self, &f);
+	/* A table that waits for a grace period does not grow. */
+	pc_upkeep(c);
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc || !f.node)
@@ -151,7 +153,6 @@ static int step(struct prefetch *p)
 
 	if (l->at == l->bytes) {
 		level_pop(p);
-		pc_upkeep(p->c);
 		return 0;
 	}
 	at = l->names + l->at;

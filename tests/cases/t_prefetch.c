@@ -95,6 +95,37 @@ static void it_stops_when_it_is_told_to(void)
 	scene_end(&s);
 }
 
+/* Or each name is looked for among all others in the end. */
+static void tables_grow_with_what_is_in_one_directory(void)
+{
+	uint64_t bytes[2];
+	struct scene s;
+	char path[32];
+
+	scene_begin(&s);
+	for (int i = 0; i < 5000; i++) {
+		snprintf(path, sizeof(path), "%d", i);
+		ts_file(&s.tree, path, 0644, "");
+	}
+	for (int i = 0; i < 2; i++) {
+		struct pathcache *cache;
+
+		REQUIRE(pathcache_open(&cache, s.tree.path, NULL) == 0);
+		if (i == 0)
+			CHECK_EQ(pathcache_prefetch(cache, NULL, 0, NULL, NULL), 0);
+		for (int n = 0; n < 5000 && i == 1; n++) {
+			snprintf(path, sizeof(path), "%d", n);
+			CHECK_EQ(ts_stat_err(cache, path), 0);
+		}
+		CHECK(pathcache_maintain(cache, 1) >= 0);
+		CHECK_EQ(ts_stats(cache).nodes, 5001);
+		bytes[i] = ts_stats(cache).table_bytes;
+		CHECK_EQ(pathcache_close(cache), 0);
+	}
+	CHECK_EQ(bytes[0], bytes[1]);
+	scene_end(&s);
+}
+
 static void it_makes_no_room_in_a_full_budget(void)
 {
 	struct pathcache_options opt;
@@ -199,6 +230,7 @@ static void other_mounts_are_not_entered(void)
 static const struct ts_case cases[] = {
 	TS_CASE(a_tree_is_in_memory_down_to_the_depth),
 	TS_CASE(it_stops_when_it_is_told_to),
+	TS_CASE(tables_grow_with_what_is_in_one_directory),
 	TS_CASE(it_makes_no_room_in_a_full_budget),
 	TS_CASE(what_is_known_is_not_asked_for),
 	TS_CASE(a_directory_that_cannot_be_listed_is_left_out),
