@@ -81,6 +81,8 @@ static const struct question short_questions[] = {
 #define QUESTIONS (2 * SHORT)
 #define ROUNDS 200
 #define SETTLE 400 /* rounds */
+#define OTHERS 1000u
+#define SMALL_BUDGET ((uint64_t)320 << 10)
 
 /* Each as it is, which a walk answers, and in a longer form, which a memo may. */
 static struct question questions[QUESTIONS];
@@ -187,6 +189,13 @@ static void tree_make(void)
 	for (int i = 0; i < DEEP; i++)
 		at += sprintf(at, "d/sub/../../");
 	sprintf(at, "lf");
+	ts_dir(&tree, "others", 0755);
+	for (unsigned i = 0; i < OTHERS; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "others/%u", i);
+		ts_file(&tree, path, 0644, "");
+	}
 	questions_make();
 }
 
@@ -198,16 +207,23 @@ static void warm(int rounds)
 				before[i][op] = ask(&questions[i], op);
 }
 
-static void cache_warm(uint32_t mode)
+static void cache_warm_with(uint32_t mode, uint64_t budget)
 {
 	struct pathcache_options opt;
 
 	pathcache_options_init(&opt);
 	opt.mode = mode;
 	opt.memo_ways = 16; /* so that no place is fought for */
+	if (budget)
+		opt.budget = budget;
 	REQUIRE(pathcache_open(&cache, tree.path, &opt) == 0);
 	REQUIRE(pathcache_get(cache, "d", NULL, &start) == 0);
 	warm(4);
+}
+
+static void cache_warm(uint32_t mode)
+{
+	cache_warm_with(mode, 0);
 }
 
 static void cache_drop(void)
@@ -286,6 +302,49 @@ static void nor_some_time_after_a_change(void)
 	cache_drop();
 }
 
+static struct pathcache_stats stats(void)
+{
+	struct pathcache_stats s = {.size = sizeof(s)};
+
+	CHECK_EQ(pathcache_get_stats(cache, &s), 0);
+	return s;
+}
+
+/* As many other names as the cache has room for, each asked once. */
+static void pass_by(unsigned round)
+{
+	struct pathcache_attr attr;
+	char path[64];
+
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "others/%u", (round * 100 + i) % OTHERS);
+		CHECK_EQ(pathcache_stat(cache, path, NULL, &attr), 0);
+		snprintf(path, sizeof(path), "others/absent-%u", round * 100 + i);
+		CHECK_EQ(pathcache_stat(cache, path, NULL, &attr), -ENOENT);
+	}
+	CHECK(pathcache_maintain(cache, 100) >= 0);
+}
+
+/*
+ * In a cache that is full, and was for long, hands have taken off the marks that
+ * hits leave. When each has left its own again, and nothing is missed any more,
+ * that is done as well.
+ */
+static void nor_when_names_have_gone_to_make_room(void)
+{
+	cache_warm_with(PATHCACHE_MODE_RCU, SMALL_BUDGET);
+	for (unsigned round = 0; round < 40; round++) {
+		pass_by(round);
+		warm(2);
+	}
+	CHECK(stats().evicted > OTHERS);
+	CHECK(stats().evicted_negative > 100);
+	CHECK(stats().bytes > SMALL_BUDGET / 10 * 7);
+	warm(SETTLE);
+	prove();
+	cache_drop();
+}
+
 /* In a process of its own: a hit with the cache protected. Exit status 3: protection is not to be had. */
 static void hit_protected(uint32_t mode)
 {
@@ -333,7 +392,7 @@ static void a_hit_in_locked_mode_faults(void)
 static const struct ts_case cases[] = {
 	TS_CASE(a_hit_in_lockref_mode_faults), TS_CASE(a_hit_in_refwalk_mode_faults),
 	TS_CASE(a_hit_in_locked_mode_faults),  TS_CASE(a_hit_in_rcu_mode_stores_nothing),
-	TS_CASE(nor_some_time_after_a_change),
+	TS_CASE(nor_some_time_after_a_change), TS_CASE(nor_when_names_have_gone_to_make_room),
 };
 
 int main(int argc, char **argv)
