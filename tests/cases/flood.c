@@ -16,6 +16,7 @@ void flood_options(struct pathcache_options *opt, uint64_t budget)
 	pathcache_options_init(opt);
 	opt->budget = budget;
 	opt->memo_share = 0;
+	opt->negative_share = 10;
 }
 
 void flood_begin(struct flood *flood, const struct pathcache_options *opt)
