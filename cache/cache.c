@@ -302,47 +302,67 @@ int pathcache_close(struct pathcache *cache)
 
 /* ---- upkeep ---------------------------------------------------------------- */
 
+static bool upkeep_step(struct pathcache *c, uint32_t n)
+{
+	bool more;
+
+	pthread_mutex_lock(&c->lock);
+	pc_sweep(c, n);
+	more = c->sweep.running || c->sweep.needed;
+	more |= pc_evict_step(c);
+	pthread_mutex_unlock(&c->lock);
+	more |= pc_learn_trim(c, n);
+	pc_reclaim(c);
+	return more || atomic_load_explicit(&c->deferred, memory_order_relaxed) != 0;
+}
+
 int pathcache_maintain(struct pathcache *cache, uint32_t budget)
 {
 	bool more;
+	int cancel;
 
 	if (!cache || !budget)
 		return -EINVAL;
 	if (!pc_rcu_may_wait_quiescent())
 		return -EDEADLK;
-	pthread_mutex_lock(&cache->lock);
-	pc_sweep(cache, budget);
-	more = cache->sweep.running || cache->sweep.needed;
-	more |= pc_evict_step(cache);
-	pthread_mutex_unlock(&cache->lock);
-	more |= pc_learn_trim(cache, budget);
-	pc_reclaim(cache);
-	return more || atomic_load_explicit(&cache->deferred, memory_order_relaxed) != 0;
+	/* The application's allocator, or its release, may be a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	more = upkeep_step(cache, budget);
+	pthread_setcancelstate(cancel, NULL);
+	return more;
+}
+
+static void shrink(struct pathcache *c)
+{
+	bool more;
+
+	do {
+		more = pc_learn_trim(c, SHRINK_STEP);
+		pthread_mutex_lock(&c->lock);
+		more |= pc_evict_step(c);
+		pthread_mutex_unlock(&c->lock);
+		/* Not for each step: the next ones' memory may wait beside this one's. */
+		if (!more || atomic_load_explicit(&c->deferred, memory_order_relaxed) >
+		                     atomic_load_explicit(&c->clock.backlog, memory_order_relaxed))
+			pc_reclaim(c);
+	} while (more);
 }
 
 int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 {
-	bool more;
+	int cancel;
 
 	if (!cache)
 		return -EINVAL;
 	if (!pc_rcu_may_wait_quiescent())
 		return -EDEADLK;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&cache->lock);
 	pc_evict_limit(cache, budget);
 	pc_learn_limit(cache);
 	pthread_mutex_unlock(&cache->lock);
-	do {
-		more = pc_learn_trim(cache, SHRINK_STEP);
-		pthread_mutex_lock(&cache->lock);
-		more |= pc_evict_step(cache);
-		pthread_mutex_unlock(&cache->lock);
-		/* Not for each step: the next ones' memory may wait beside this one's. */
-		if (!more ||
-		    atomic_load_explicit(&cache->deferred, memory_order_relaxed) >
-		            atomic_load_explicit(&cache->clock.backlog, memory_order_relaxed))
-			pc_reclaim(cache);
-	} while (more);
+	shrink(cache);
+	pthread_setcancelstate(cancel, NULL);
 	return 0;
 }
 

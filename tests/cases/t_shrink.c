@@ -239,10 +239,82 @@ static void no_more_memos_go_than_must(void)
 	app_end(&app);
 }
 
+#if TS_CAN_CANCEL
+static void *alloc_cancelled(void *ctx, size_t size)
+{
+	void *p = aligned_alloc(64, (size + 63) & ~(size_t)63);
+
+	pthread_testcancel();
+	atomic_fetch_add((atomic_size_t *)ctx, size);
+	return p;
+}
+
+static void free_cancelled(void *ctx, void *ptr, size_t size)
+{
+	pthread_testcancel();
+	free(ptr);
+	atomic_fetch_sub((atomic_size_t *)ctx, size);
+}
+
+struct upkeep {
+	struct pathcache *cache;
+	bool sets;
+};
+
+static void *keep_up(void *arg)
+{
+	struct upkeep *u = arg;
+
+	pthread_cancel(pthread_self());
+	if (u->sets)
+		CHECK_EQ(pathcache_set_budget(u->cache, 65536), 0);
+	else
+		CHECK(pathcache_maintain(u->cache, 100) >= 0);
+	return NULL;
+}
+
+/* What it evicts would else be counted as memory to come for ever. */
+static void a_thread_that_is_cancelled_ends_its_upkeep(void)
+{
+	for (int sets = 0; sets < 2; sets++) {
+		atomic_size_t bytes = 0;
+		struct pathcache_allocator allocator = {alloc_cancelled, free_cancelled, &bytes};
+		struct pathcache_options opt;
+		struct upkeep u = {.sets = sets};
+		struct app app;
+		char path[64];
+		pthread_t thread;
+
+		pathcache_options_init(&opt);
+		opt.allocator = &allocator;
+		app_begin_with(&app, &opt);
+		names_make(&app, "directory", 300);
+		for (int i = 0; i < 900; i++) {
+			snprintf(path, sizeof(path), "directory/name%d", i % 300);
+			CHECK_EQ(ts_stat_err(app.cache, path), 0);
+		}
+		CHECK_EQ(pathcache_invalidate_all(app.cache), 0);
+		u.cache = app.cache;
+		REQUIRE(pthread_create(&thread, NULL, keep_up, &u) == 0);
+		ts_offline();
+		pthread_join(thread, NULL);
+		ts_online();
+		while (pathcache_maintain(app.cache, 100) > 0)
+			;
+		CHECK_EQ(ts_stats(app.cache).deferred_bytes, 0);
+		app_end(&app);
+		CHECK_EQ(bytes, 0);
+	}
+}
+#endif
+
 static const struct ts_case cases[] = {
 	TS_CASE(a_confined_walk_ends_in_whatever_budget),
 	TS_CASE(absent_names_keep_to_their_share),
 	TS_CASE(no_more_memos_go_than_must),
+#if TS_CAN_CANCEL
+	TS_CASE(a_thread_that_is_cancelled_ends_its_upkeep),
+#endif
 	TS_CASE(nothing_is_left_at_budget_0),
 	TS_CASE(what_is_over_a_smaller_budget_goes_however_few_are_left),
 	TS_CASE(a_smaller_budget_is_kept_while_all_is_hit),
