@@ -249,7 +249,7 @@ int pathcache_explain(struct pathcache *cache, const char *path, const struct pa
 	e.w.tree = &cache->tree;
 	e.w.root = e.q.root;
 	e.w.cred = e.q.cred;
-	e.w.flags = e.q.flags;
+	e.w.flags = pc_query_walk_flags(&e.q);
 	e.w.mode = RP_MODE_RCU; /* holding nothing; what it finds is the same */
 	e.w.fresh = 0;          /* so that no dentry is marked as used */
 	rc = look_with_room(&e);

@@ -338,7 +338,7 @@ static bool from_memory(struct pathcache *c, struct rp_node *dir, uint64_t *cook
 int pc_list(struct pathcache *c, struct rp_node *dir, uint64_t cookie, pathcache_dirent_fn fn,
             void *arg)
 {
-	if (c->complete_max && from_memory(c, dir, &cookie, fn, arg))
+	if (c->complete_max && pc_budget(c) && from_memory(c, dir, &cookie, fn, arg))
 		return 0;
 	return from_backend(c, dir, cookie, fn, arg);
 }

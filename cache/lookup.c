@@ -73,6 +73,11 @@ void pc_query_init_node(struct pc_query *q, struct pathcache *c, struct rp_node 
 	q->by_node = true;
 }
 
+uint32_t pc_query_walk_flags(const struct pc_query *q)
+{
+	return q->flags | (pc_budget(q->c) ? 0 : RP_W_DISTRUST);
+}
+
 /* The steps and frames are written before they are read. */
 static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
 {
@@ -99,7 +104,7 @@ static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
 	lk->w.tree = &q->c->tree;
 	lk->w.root = q->root;
 	lk->w.cred = q->cred;
-	lk->w.flags = q->flags | (pc_budget(q->c) ? 0 : RP_W_DISTRUST);
+	lk->w.flags = pc_query_walk_flags(q);
 	lk->w.mode = q->c->mode;
 	lk->w.fresh = UINT64_MAX;
 	lk->w.steps = lk->steps;

@@ -118,6 +118,9 @@ int pc_query_init(struct pc_query *q, struct pathcache *c, const char *path,
 /* As if a walk had ended at node, which the caller holds. For held entries. */
 void pc_query_init_node(struct pc_query *q, struct pathcache *c, struct rp_node *node);
 
+/* Flags of q's walk, RP_W_*. */
+uint32_t pc_query_walk_flags(const struct pc_query *q);
+
 /* Without memos. Return: q->result, or -errno. */
 ssize_t pc_query_walk(struct pc_query *q);
 
