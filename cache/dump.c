@@ -82,12 +82,14 @@ static void tell(struct pathcache *c, struct told *t, const struct rp_dentry *d,
 static bool batch_take(struct pathcache *c, struct batch *b)
 {
 	const struct rp_slots *slots = &c->tree.slots;
-	uint64_t now = pc_now_ms();
 	uint32_t end;
+	uint64_t now;
 	bool more;
 
 	b->n = 0;
 	pthread_mutex_lock(&c->lock);
+	/* No earlier: ids noted meanwhile would be of a time to come. */
+	now = pc_now_ms();
 	end = rp_slots_end(slots);
 	more = end - b->slot > BATCH_SLOTS;
 	if (more)

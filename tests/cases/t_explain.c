@@ -657,6 +657,61 @@ static void a_name_that_stays_is_dumped_once_whatever_comes_and_goes(void)
 	app_end(&app);
 }
 
+/* An allocator that takes its time, with the change lock held, once it is told to. */
+struct slow {
+	atomic_bool sleep, asleep;
+};
+
+static void *alloc_slow(void *ctx, size_t size)
+{
+	struct slow *slow = ctx;
+
+	if (atomic_exchange(&slow->sleep, false)) {
+		atomic_store(&slow->asleep, true);
+		ts_sleep_us(100000);
+	}
+	return aligned_alloc(64, (size + 63) & ~(size_t)63);
+}
+
+static void free_slow(void *ctx, void *ptr, size_t size)
+{
+	(void)ctx, (void)size;
+	free(ptr);
+}
+
+static int age_is_small(void *arg, const struct pathcache_dentry *d)
+{
+	(void)arg;
+	CHECK(d->age_ms < 600000);
+	return 0;
+}
+
+static void a_name_learned_while_a_dump_waits_is_not_older_than_time(void)
+{
+	struct slow slow = {.sleep = false};
+	struct pathcache_allocator allocator = {alloc_slow, free_slow, &slow};
+	struct pathcache_options opt;
+	struct ts_gate *gate;
+	struct asker asker;
+	struct app app;
+
+	pathcache_options_init(&opt);
+	opt.allocator = &allocator;
+	app_begin_with(&app, &opt);
+	ts_ns_add(&app.ns, "name", S_IFREG | 0644, NULL);
+	ts_sleep_us(1100000); /* so that a time is noted with the name */
+	gate = ts_gate_close(&app.ns, TS_GATE_AFTER, TS_LOOKUP, "name");
+	asker_start(&asker, app.cache, "name");
+	REQUIRE(ts_gate_wait(&app.ns, gate, 1));
+	atomic_store(&slow.sleep, true);
+	ts_gate_open(&app.ns, gate);
+	while (!atomic_load(&slow.asleep))
+		ts_sleep_us(100);
+	CHECK_EQ(pathcache_dump(app.cache, age_is_small, NULL), 0);
+	CHECK_EQ(asker_finish(&asker), 0);
+	app_end(&app);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(each_binding_is_told_as_it_is_walked),
 	TS_CASE(an_absent_name_is_told_as_such),
@@ -671,6 +726,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(it_returns_what_a_query_from_memory_returns),
 	TS_CASE(what_the_kernel_makes_up_is_asked_each_time),
 	TS_CASE(an_age_is_that_of_the_binding),
+	TS_CASE(a_name_learned_while_a_dump_waits_is_not_older_than_time),
 	TS_CASE(all_names_are_dumped_with_what_they_lead_to),
 	TS_CASE(marks_of_a_dumped_name_follow_its_life),
 	TS_CASE(a_dump_stops_and_its_callback_may_use_the_cache),
