@@ -227,8 +227,9 @@ static void sweep(struct pathcache *c, uint32_t n)
 /* Is the share exceeded even when all that was retired is freed? Context: memo lock. */
 static bool is_over_share(const struct pathcache *c)
 {
-	return learn_bytes(c) > atomic_load_explicit(&c->learn.share, memory_order_relaxed) +
-	                                atomic_load_explicit(&c->learn.retired, memory_order_relaxed);
+	return learn_bytes(c) >
+	       atomic_load_explicit(&c->learn.share, memory_order_relaxed) +
+	               atomic_load_explicit(&c->learn.retired, memory_order_relaxed);
 }
 
 bool pc_learn_trim(struct pathcache *c, uint32_t n)
