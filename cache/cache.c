@@ -362,6 +362,7 @@ int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 	pc_learn_limit(cache);
 	pthread_mutex_unlock(&cache->lock);
 	shrink(cache);
+	pc_mem_trim(cache->mem);
 	pthread_setcancelstate(cancel, NULL);
 	return 0;
 }
@@ -377,5 +378,10 @@ struct pc_tally *pc_cache_tally(struct pathcache *c)
 int pc_test_protect(struct pathcache *cache, int readonly)
 {
 	return pc_mem_protect(cache->mem, readonly != 0);
+}
+
+uint64_t pc_test_resident(struct pathcache *cache)
+{
+	return pc_mem_resident(cache->mem);
 }
 #endif

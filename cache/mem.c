@@ -148,15 +148,22 @@ static int arena_create(struct pc_mem *m, bool huge_pages)
 	return 0;
 }
 
-static void arena_destroy(struct pc_mem *m)
+/* name: of arena 0's. */
+static void arena_control(const struct pc_mem *m, const char *name)
 {
-	struct extents *e = m->extents;
 	size_t mib[3], n = 3;
 
-	if (mallctlnametomib("arena.0.destroy", mib, &n) == 0) {
+	if (mallctlnametomib(name, mib, &n) == 0) {
 		mib[1] = m->arena;
 		mallctlbymib(mib, n, NULL, NULL, NULL, 0);
 	}
+}
+
+static void arena_destroy(struct pc_mem *m)
+{
+	struct extents *e = m->extents;
+
+	arena_control(m, "arena.0.destroy");
 	for (size_t i = 0; i < e->n; i++)
 		munmap(e->ranges[i].base, e->ranges[i].size);
 	pthread_mutex_destroy(&e->lock);
@@ -301,6 +308,16 @@ uint64_t pc_mem_bytes(const struct pc_mem *m)
 	return sum;
 }
 
+void pc_mem_trim(struct pc_mem *m)
+{
+#if PC_JEMALLOC
+	if (m->extents)
+		arena_control(m, "arena.0.purge");
+#else
+	(void)m;
+#endif
+}
+
 int pc_mem_protect(struct pc_mem *m, bool readonly)
 {
 #if PC_JEMALLOC
@@ -318,3 +335,40 @@ int pc_mem_protect(struct pc_mem *m, bool readonly)
 	return -ENOTSUP;
 #endif
 }
+
+#if PC_TESTING
+#if PC_JEMALLOC
+static uint64_t range_resident(const struct range *r)
+{
+	size_t pages = r->size / 4096;
+	unsigned char *in = malloc(pages);
+	uint64_t n = 0;
+
+	if (in && mincore(r->base, r->size, in) == 0)
+		for (size_t i = 0; i < pages; i++)
+			n += in[i] & 1;
+	free(in);
+	return n * 4096;
+}
+
+uint64_t pc_mem_resident(struct pc_mem *m)
+{
+	struct extents *e = m->extents;
+	uint64_t sum = 0;
+
+	if (!e)
+		return 0;
+	pthread_mutex_lock(&e->lock);
+	for (size_t i = 0; i < e->n; i++)
+		sum += range_resident(&e->ranges[i]);
+	pthread_mutex_unlock(&e->lock);
+	return sum;
+}
+#else
+uint64_t pc_mem_resident(struct pc_mem *m)
+{
+	(void)m;
+	return 0;
+}
+#endif
+#endif

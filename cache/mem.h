@@ -60,7 +60,15 @@ size_t pc_mem_cost(const struct pc_mem *m, size_t size);
 uint64_t pc_mem_bytes(const struct pc_mem *m);
 uint64_t pc_mem_bytes_of(const struct pc_mem *m, enum pc_mem_class cls);
 
+/* Give free pages back to the system now; the built-in allocator does so by itself after seconds. */
+void pc_mem_trim(struct pc_mem *m);
+
 /* Make all of it read-only, or writable again. Return: 0; -ENOTSUP without own extents; -errno. */
 int pc_mem_protect(struct pc_mem *m, bool readonly);
+
+#if PC_TESTING
+/* Bytes of own extents that are in memory; 0 without own extents. */
+uint64_t pc_mem_resident(struct pc_mem *m);
+#endif
 
 #endif

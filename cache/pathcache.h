@@ -523,7 +523,9 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget);
  * What is over a smaller one goes before the call returns, in steps between which
  * other threads go on; held objects stay. With 0 nothing is believed any more:
  * every query asks the backend, held objects included. Memory goes back to the
- * system but for tables of the largest size so far, about 24 bytes a name.
+ * system but for tables of the largest size so far, about 24 bytes a name, and but
+ * for pages that what is left has a part of: with a quarter of the budget up to
+ * three times what is counted.
  * Return: 0; -EINVAL; -EDEADLK inside a read section, nothing is changed then.
  * Context: as pathcache_maintain().
  */

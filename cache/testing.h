@@ -13,4 +13,7 @@
  */
 int pc_test_protect(struct pathcache *cache, int readonly);
 
+/* Bytes of the cache's own mappings that are in memory. Return: 0 without any of its own. */
+uint64_t pc_test_resident(struct pathcache *cache);
+
 #endif
