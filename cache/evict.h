@@ -68,4 +68,14 @@ void pc_evict_emptied(struct pathcache *c, const struct rp_node *dir);
 /* Evict towards the limit, or begin to. Return: whether another call may do more. */
 bool pc_evict_step(struct pathcache *c);
 
+/* What a test may leave out; a negative control. */
+#if PC_TESTING
+#define PC_EVICT_OMIT_EPOCH 1u /* memos and walks are told that names have gone */
+extern _Atomic(uint32_t) pc_evict_test_omit;
+#define PC_EVICT_OMITTED(what) \
+	(atomic_load_explicit(&pc_evict_test_omit, memory_order_relaxed) & (what))
+#else
+#define PC_EVICT_OMITTED(what) false
+#endif
+
 #endif
