@@ -7,6 +7,16 @@
 
 #include "store.h"
 
+/* Return: f, where its memory is to be freed; else NULL. */
+static struct pc_flight *place_give(struct pc_flights *flights, struct pc_flight *f)
+{
+	if (f < flights->own || f >= flights->own + PC_FLIGHT_OWN)
+		return f;
+	f->next = flights->spare;
+	flights->spare = f;
+	return NULL;
+}
+
 int pc_flights_init(struct pc_flights *f)
 {
 	pthread_condattr_t attr;
@@ -18,6 +28,8 @@ int pc_flights_init(struct pc_flights *f)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	rc = pthread_cond_init(&f->done, &attr);
 	pthread_condattr_destroy(&attr);
+	for (uint32_t i = 0; i < PC_FLIGHT_OWN; i++)
+		place_give(f, &f->own[i]);
 	return -rc;
 }
 
@@ -27,10 +39,20 @@ void pc_flights_fini(struct pc_flights *f)
 	pthread_mutex_destroy(&f->lock);
 }
 
-static struct pc_flight **lane_of(struct pathcache *c, const struct rp_node *dir, const char *name,
-                                  size_t len)
+/* A place for a flight. NULL without memory. */
+static struct pc_flight *place_take(struct pathcache *c)
 {
-	return &c->flights.lane[rp_name_hash(&c->tree.secret, dir, name, len) % PC_FLIGHT_LANES];
+	struct pc_flight *f = c->flights.spare;
+
+	if (!f)
+		return pc_alloc(c->mem, PC_MEM_OTHER, sizeof(*f));
+	c->flights.spare = f->next;
+	return f;
+}
+
+static uint8_t lane_of(struct pathcache *c, const struct rp_node *dir, const char *name, size_t len)
+{
+	return (uint8_t)(rp_name_hash(&c->tree.secret, dir, name, len) % PC_FLIGHT_LANES);
 }
 
 /* One under way that a lookup beginning now may join. */
@@ -48,7 +70,7 @@ static struct pc_flight *flight_find(struct pathcache *c, struct pc_flight *lane
 
 static void flight_unlink(struct pathcache *c, struct pc_flight *f)
 {
-	struct pc_flight **at = lane_of(c, f->dir, f->name, f->len);
+	struct pc_flight **at = &c->flights.lane[f->lane];
 
 	while (*at != f)
 		at = &(*at)->next;
@@ -59,16 +81,19 @@ static void flight_unlink(struct pathcache *c, struct pc_flight *f)
 /* Leave; flights.lock is held, and let go. */
 static void flight_leave(struct pathcache *c, struct pc_flight *f)
 {
-	bool last = --f->aboard == 0;
+	struct rp_node *node = NULL;
 
-	if (last)
+	if (--f->aboard == 0) {
 		flight_unlink(c, f);
+		node = f->node;
+		f = place_give(&c->flights, f);
+	} else {
+		f = NULL;
+	}
 	pthread_mutex_unlock(&c->flights.lock);
-	if (!last)
-		return;
-	if (f->node)
-		pc_node_put(c, f->node);
-	pc_free(c->mem, PC_MEM_OTHER, f, sizeof(*f) + f->len);
+	if (node)
+		pc_node_put(c, node);
+	pc_free(c->mem, PC_MEM_OTHER, f, sizeof(*f));
 }
 
 static void deadline_in(struct timespec *at, uint32_t ms)
@@ -117,20 +142,23 @@ static bool flight_wait(struct pathcache *c, struct pc_flight *f)
 	return f->state != PC_FLIGHT_LEADING;
 }
 
-static struct pc_flight *flight_begin(struct pathcache *c, struct pc_flight **lane,
-                                      const struct rp_node *dir, const char *name, size_t len)
+static struct pc_flight *flight_begin(struct pathcache *c, uint8_t lane, const struct rp_node *dir,
+                                      const char *name, size_t len)
 {
-	struct pc_flight *f = pc_alloc(c->mem, PC_MEM_OTHER, sizeof(*f) + len);
+	struct pc_flight *f = place_take(c);
 
 	if (!f)
 		return NULL;
 	f->dir = dir;
-	f->len = (uint8_t)len;
-	f->aboard = 1;
 	f->stamp = rp_tree_now(&c->tree);
+	f->state = PC_FLIGHT_LEADING;
+	f->aboard = 1;
+	f->lane = lane;
+	f->len = (uint8_t)len;
+	f->node = NULL;
 	memcpy(f->name, name, len);
-	f->next = *lane;
-	*lane = f;
+	f->next = c->flights.lane[lane];
+	c->flights.lane[lane] = f;
 	c->flights.n++;
 	return f;
 }
@@ -139,13 +167,13 @@ enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir,
                                  size_t len, struct pc_flight **flight, int *err,
                                  struct rp_node **node)
 {
-	struct pc_flight **lane = lane_of(c, dir, name, len);
+	uint8_t lane = lane_of(c, dir, name, len);
 	struct pc_flight *f;
 	bool ended;
 
 	*flight = NULL;
 	pthread_mutex_lock(&c->flights.lock);
-	f = flight_find(c, *lane, dir, name, len);
+	f = flight_find(c, c->flights.lane[lane], dir, name, len);
 	if (!f) {
 		*flight = flight_begin(c, lane, dir, name, len);
 		pthread_mutex_unlock(&c->flights.lock);
@@ -179,14 +207,17 @@ void pc_flight_land(struct pathcache *c, struct pc_flight *f, int err, bool shar
 {
 	if (!f)
 		return;
-	if (node)
-		pc_node_hold(node);
 	pthread_mutex_lock(&c->flights.lock);
 	f->state = PC_FLIGHT_DONE;
 	f->err = err;
 	f->shared = shared;
-	f->node = node;
-	pthread_cond_broadcast(&c->flights.done);
+	if (f->aboard > 1) {
+		/* Nobody can join any more. */
+		if (node)
+			pc_node_hold(node);
+		f->node = node;
+		pthread_cond_broadcast(&c->flights.done);
+	}
 	flight_leave(c, f);
 }
 

@@ -22,10 +22,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "name.h"
+
 struct pathcache;
 struct rp_node;
 
 #define PC_FLIGHT_LANES 64u
+#define PC_FLIGHT_OWN 4u /* places for flights that need no memory of their own */
 
 enum pc_flight_state { PC_FLIGHT_LEADING, PC_FLIGHT_ORPHAN, PC_FLIGHT_DONE };
 
@@ -38,16 +41,19 @@ struct pc_flight {
 	/* the answer, once done */
 	int err;
 	bool shared;          /* waiters may have it */
+	uint8_t lane;         /* const */
+	uint8_t len;          /* const */
 	struct rp_node *node; /* a reference of the flight's; NULL: absent or error */
-	uint8_t len;
-	char name[];
+	char name[RP_NAME_MAX];
 };
 
 struct pc_flights {
 	pthread_mutex_t lock;
 	pthread_cond_t done; /* any flight ended or lost its leader */
 	struct pc_flight *lane[PC_FLIGHT_LANES];
-	uint32_t n; /* flights.lock; under way */
+	uint32_t n;              /* flights.lock; under way */
+	struct pc_flight *spare; /* flights.lock; places of own that are free, by next */
+	struct pc_flight own[PC_FLIGHT_OWN];
 };
 
 int pc_flights_init(struct pc_flights *f);
