@@ -9,9 +9,12 @@
 
 #include "pathcache.h"
 
+#define COSTS 512u /* sizes whose cost is remembered: all but those of arrays and long texts */
+
 struct pc_mem {
 	struct pathcache_allocator alloc;
 	_Atomic(uint64_t) bytes[PC_MEM_CLASSES];
+	uint16_t cost[COSTS]; /* const */
 #if PC_JEMALLOC
 	struct extents *extents; /* NULL with the application's allocator */
 	unsigned arena;
@@ -175,7 +178,10 @@ static int arena_flags(const struct pc_mem *m, size_t size)
 {
 	int flags = (int)(MALLOCX_ARENA(m->arena) | MALLOCX_TCACHE_NONE);
 
-	return size % 64 == 0 ? flags | MALLOCX_ALIGN(64) : flags | MALLOCX_ALIGN(16);
+	if (size % 64 == 0)
+		return flags | MALLOCX_ALIGN(64);
+	/* Larger ones are aligned so without asking, which is quicker. */
+	return size < 16 ? flags | MALLOCX_ALIGN(16) : flags;
 }
 
 static void *builtin_alloc(struct pc_mem *m, size_t size)
@@ -237,6 +243,8 @@ int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, 
 		free(m);
 		return rc;
 	}
+	for (size_t size = 1; size < COSTS; size++)
+		m->cost[size] = (uint16_t)(alloc ? size : builtin_cost(m, size));
 	*out = m;
 	return 0;
 }
@@ -252,6 +260,8 @@ void pc_mem_destroy(struct pc_mem *m)
 
 size_t pc_mem_cost(const struct pc_mem *m, size_t size)
 {
+	if (size < COSTS)
+		return m->cost[size];
 	return m->alloc.alloc ? size : builtin_cost(m, size);
 }
 
