@@ -332,14 +332,16 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget)
 	return more;
 }
 
-static void shrink(struct pathcache *c)
+static void shrink(struct pathcache *c, bool all)
 {
 	bool more;
 
+	if (all)
+		pc_learn_clear(c);
 	do {
 		more = pc_learn_trim(c, SHRINK_STEP);
 		pthread_mutex_lock(&c->lock);
-		more |= pc_evict_step(c);
+		more |= pc_evict_shrink(c, all);
 		pthread_mutex_unlock(&c->lock);
 		/* Not for each step: the next ones' memory may wait beside this one's. */
 		if (!more || atomic_load_explicit(&c->deferred, memory_order_relaxed) >
@@ -351,6 +353,7 @@ static void shrink(struct pathcache *c)
 int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 {
 	int cancel;
+	bool all;
 
 	if (!cache)
 		return -EINVAL;
@@ -360,8 +363,9 @@ int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 	pthread_mutex_lock(&cache->lock);
 	pc_evict_limit(cache, budget);
 	pc_learn_limit(cache);
+	all = pc_evict_far_over(cache);
 	pthread_mutex_unlock(&cache->lock);
-	shrink(cache);
+	shrink(cache, all);
 	pc_mem_trim(cache->mem);
 	pthread_setcancelstate(cancel, NULL);
 	return 0;

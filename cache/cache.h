@@ -66,7 +66,7 @@ struct pc_clock {
 	bool looked, moved; /* change lock; by this call: at any, a mark was taken off */
 	bool forced;        /* change lock; marks count for nothing in this call */
 	uint64_t passed;    /* change lock; slots the hands have passed */
-	uint64_t vain;      /* change lock; of them, without any; see pc_evict_step() */
+	uint64_t vain;      /* change lock; of them, without any; see pc_evict_shrink() */
 	uint16_t *ghosts;   /* change lock; fingerprints of what has gone */
 	uint32_t nghosts;   /* change lock; a power of two, or 0 */
 };

@@ -332,17 +332,14 @@ static bool may_defer(const struct pathcache *c)
 	return load(&c->deferred) <= load(&c->clock.budget) - load(&c->clock.limit);
 }
 
-/*
- * Evict until at most target bytes are alive, or effort ends. reclaims: the caller
- * pays the grace period. Return: whether anything went.
- */
-static bool evict_to(struct pathcache *c, uint64_t target, bool reclaims)
+/* Evict until at most target bytes are alive, or effort ends. Return: whether anything went. */
+static bool evict_to(struct pathcache *c, uint64_t target)
 {
 	uint32_t effort = EVICT_EFFORT;
 	bool any = false;
 
 	c->clock.looked = c->clock.moved = false;
-	while (effort && alive_bytes(c) > target && (reclaims || may_defer(c))) {
+	while (effort && alive_bytes(c) > target && may_defer(c)) {
 		if (!evict_one(c, &everybody, &effort))
 			break;
 		any = true;
@@ -369,7 +366,7 @@ bool pc_evict_room(struct pathcache *c, size_t size)
 
 	/* Who only waits for a grace period has not failed to find anything. */
 	if (alive_bytes(c) + size > limit && may_defer(c) && !is_resting(&c->clock))
-		evict_to(c, limit > want ? limit - want : 0, false);
+		evict_to(c, limit > want ? limit - want : 0);
 	if (pc_mem_bytes(c->mem) + size <= load(&c->clock.budget))
 		return true;
 	pc_count(c, PC_OVER_BUDGET);
@@ -402,13 +399,7 @@ bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size
 	return !full && !is_over_share(c, size) && pc_evict_room(c, size);
 }
 
-/* Slots to pass until each hand has been at all there are. */
-static uint64_t round_slots(const struct pathcache *c)
-{
-	return (uint64_t)rp_slots_end(&c->tree.slots) * RP_OWNER_CLASSES + EVICT_EFFORT;
-}
-
-/* The same for absent names alone. */
+/* Towards the share of absent names. */
 static bool share_step(struct pathcache *c)
 {
 	uint32_t effort = EVICT_EFFORT;
@@ -423,24 +414,38 @@ static bool share_step(struct pathcache *c)
 
 bool pc_evict_step(struct pathcache *c)
 {
-	uint64_t limit = load(&c->clock.limit), round = round_slots(c), passed = c->clock.passed;
-	struct pc_clock *k = &c->clock;
-	bool any;
+	uint64_t limit = load(&c->clock.limit);
 
-	if (alive_bytes(c) <= limit) {
+	return alive_bytes(c) > limit ? evict_to(c, limit) && alive_bytes(c) > limit
+	                              : share_step(c);
+}
+
+bool pc_evict_shrink(struct pathcache *c, bool all)
+{
+	static const struct round anyone = {.mask = 0};
+	uint64_t target = all ? 0 : load(&c->clock.limit), passed = c->clock.passed;
+	struct pc_clock *k = &c->clock;
+	uint32_t effort = EVICT_EFFORT;
+	bool any = false;
+
+	if (alive_bytes(c) <= target) {
 		k->vain = 0;
 		return share_step(c);
 	}
-	/* After a round without any, marks that hits leave all the time count no more. */
-	k->forced = k->vain > round;
-	any = evict_to(c, limit, true);
-	if (any)
-		k->vain = k->forced ? round + 1 : 0;
-	else
-		k->vain += k->passed - passed + 1;
+	k->forced = true;
+	while (alive_bytes(c) > target && hand_move(c, &anyone, 0, &effort))
+		any = true;
 	k->forced = false;
-	if (alive_bytes(c) > limit && k->vain <= 2 * round)
+	if (any)
+		rp_tree_forgot(&c->tree);
+	k->vain = any ? 0 : k->vain + (k->passed - passed);
+	if (k->vain <= (uint64_t)rp_slots_end(&c->tree.slots) + EVICT_EFFORT)
 		return true;
 	k->vain = 0;
 	return false;
+}
+
+bool pc_evict_far_over(const struct pathcache *c)
+{
+	return alive_bytes(c) / 2 > load(&c->clock.limit);
 }

@@ -68,6 +68,16 @@ void pc_evict_emptied(struct pathcache *c, const struct rp_node *dir);
 /* Evict towards the limit, or begin to. Return: whether another call may do more. */
 bool pc_evict_step(struct pathcache *c);
 
+/*
+ * The same where the budget has become smaller, by one who pays the grace period:
+ * slots in turn, hit or not. all: whatever is not needed, so that nothing is left
+ * that keeps a page from going back to the system. Return: as pc_evict_step().
+ */
+bool pc_evict_shrink(struct pathcache *c, bool all);
+
+/* Is more than twice the limit alive? */
+bool pc_evict_far_over(const struct pathcache *c);
+
 /* What a test may leave out; a negative control. */
 #if PC_TESTING
 #define PC_EVICT_OMIT_EPOCH 1u /* memos and walks are told that names have gone */

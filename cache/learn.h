@@ -40,7 +40,7 @@ void pc_learn_limit(struct pathcache *c);
  */
 bool pc_learn_trim(struct pathcache *c, uint32_t n);
 
-/* Retire all memos. Context: close. */
+/* Retire all memos. Context: no lock. */
 void pc_learn_clear(struct pathcache *c);
 
 /* Free the tables, all memos being gone. */

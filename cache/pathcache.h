@@ -521,7 +521,8 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget);
 /*
  * Change the budget (see struct pathcache_options), and with it all shares of it.
  * What is over a smaller one goes before the call returns, in steps between which
- * other threads go on; held objects stay. With 0 nothing is believed any more:
+ * other threads go on; held objects stay. Where less than half of what is there may
+ * stay, all goes: what was left would keep nearly every page of memory in use. With 0 nothing is believed any more:
  * every query asks the backend, held objects included. Memory goes back to the
  * system but for tables of the largest size so far, about 24 bytes a name, and but
  * for pages that what is left has a part of: with a quarter of the budget up to

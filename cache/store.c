@@ -448,16 +448,18 @@ static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_ans
  * are to be believed; when not, a change overtook them. *made: it took a's handle.
  */
 static struct rp_node *object_get(struct pathcache *c, struct pc_answer *a, uint64_t asked,
-                                  bool *good, bool *made)
+                                  bool make, bool *good, bool *made)
 {
 	uint64_t inval = atomic_load_explicit(&c->inval_stamp, memory_order_relaxed);
 	struct rp_node *n = object_find(c, a);
 
-	*made = !n;
+	*made = !n && make;
 	if (n) {
 		*good = attr_put(c, n, a, asked);
 		return n;
 	}
+	if (!make)
+		return NULL;
 	n = object_make(c, a);
 	/* A node that knew of the change may have died since, so any may have been its. */
 	*good = inval <= asked;
@@ -504,15 +506,16 @@ static bool may_keep(struct pathcache *c, const struct rp_node *dir, size_t len,
 	return a ? pc_evict_room(c, size) : pc_evict_room_negative(c, dir, size);
 }
 
+/* placed: dir and name are true, not only where it was last seen. */
 static int store_private(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
-                         struct pc_answer *a, struct pc_found *out)
+                         bool placed, struct pc_answer *a, struct pc_found *out)
 {
 	struct rp_node *n = node_make(c, a, RP_N_PRIVATE);
 	struct rp_dentry *d;
 
 	if (!n)
 		return -ENOMEM;
-	d = dentry_make(c, dir, name, len, n, RP_D_LOOSE | (dir ? RP_D_PLACED : 0));
+	d = dentry_make(c, dir, name, len, n, RP_D_LOOSE | (placed ? RP_D_PLACED : 0));
 	if (!d) {
 		node_unmake(c, n, a);
 		return -ENOMEM;
@@ -564,7 +567,7 @@ static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *nam
 	bool good = true, made = false;
 
 	if (a) {
-		node = object_get(c, a, asked, &good, &made);
+		node = object_get(c, a, asked, true, &good, &made);
 		out->node = node;
 	}
 	/* A directory is searched by what is stored, so that must be good. */
@@ -597,7 +600,7 @@ int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, si
 	out->list = kept && !a && pc_list_due(dir);
 	if (!kept && a) {
 		drop = out->node;
-		rc = store_private(c, dir, name, len, a, out);
+		rc = store_private(c, dir, name, len, true, a, out);
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (drop)
@@ -687,17 +690,34 @@ static int bind_loose(struct pathcache *c, struct rp_node *dir, const struct rp_
 	return 0;
 }
 
+/*
+ * A private one, that is found again where seen says, unless that is NULL or its
+ * directory dead. *dir: a reference to that, the caller's to put without the lock.
+ */
+static int store_unplaced(struct pathcache *c, const struct rp_dentry *seen, struct pc_answer *a,
+                          struct rp_node **dir, struct pc_found *out)
+{
+	if (!seen || !seen->dir || !lockref_get(&seen->dir->ref))
+		return store_private(c, NULL, "", 0, false, a, out);
+	*dir = seen->dir;
+	return store_private(c, seen->dir, seen->name, seen->len, false, a, out);
+}
+
 int pc_store_object(struct pathcache *c, struct rp_node *below, struct pc_answer *a, uint64_t asked,
                     struct pc_found *out)
 {
-	struct rp_node *n = NULL, *drop = NULL;
+	struct rp_node *n = NULL, *drop = NULL, *dir = NULL;
 	bool good = true, made = false;
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
 	pthread_mutex_lock(&c->lock);
-	if (still_good(c, NULL, asked) && may_keep(c, NULL, 0, a, a->flags)) {
-		n = object_get(c, a, asked, &good, &made);
+	if (still_good(c, NULL, asked) && !(a->flags & (PC_A_NO_CACHE | PC_A_PRIVATE)) &&
+	    pc_budget(c)) {
+		bool make = may_keep(c, NULL, 0, a, a->flags);
+
+		/* One that is there takes no room. */
+		n = object_get(c, a, asked, make, &good, &made);
 		if (n && good && rp_node_is_dir(n) && !rp_node_name(n))
 			good = bind_loose(c, n, parent_seen(below, a)) == 0;
 	}
@@ -709,10 +729,12 @@ int pc_store_object(struct pathcache *c, struct rp_node *below, struct pc_answer
 	}
 	out->node = n;
 	if (!n)
-		rc = store_private(c, NULL, "", 0, a, out);
+		rc = store_unplaced(c, parent_seen(below, a), a, &dir, out);
 	pthread_mutex_unlock(&c->lock);
 	if (drop)
 		pc_node_put(c, drop);
+	if (dir)
+		pc_node_put(c, dir);
 	return rc;
 }
 

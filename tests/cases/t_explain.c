@@ -692,7 +692,7 @@ static void a_name_learned_while_a_dump_waits_is_not_older_than_time(void)
 	struct pathcache_allocator allocator = {alloc_slow, free_slow, &slow};
 	struct pathcache_options opt;
 	struct ts_gate *gate;
-	struct asker asker;
+	struct asker asker = {0};
 	struct app app;
 
 	pathcache_options_init(&opt);
