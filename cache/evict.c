@@ -216,6 +216,13 @@ static bool is_meant(const struct round *r, uintptr_t owner, uint32_t class)
 	return d && !((rp_owner_class(owner) ^ class) & r->mask) && (!r->dir || d->dir == r->dir);
 }
 
+/* Names went, all in one go: before the lock is let go, and anything published. */
+static void went(struct pathcache *c)
+{
+	if (!PC_EVICT_OMITTED(PC_EVICT_OMIT_EPOCH))
+		rp_tree_forgot(&c->tree);
+}
+
 /*
  * Pass slots from the hand on, up to the first that is meant for r, or the end of
  * those side by side. Return: its owner; 0: none yet.
@@ -344,8 +351,8 @@ static bool evict_to(struct pathcache *c, uint64_t target)
 			break;
 		any = true;
 	}
-	if (any && !PC_EVICT_OMITTED(PC_EVICT_OMIT_EPOCH))
-		rp_tree_forgot(&c->tree);
+	if (any)
+		went(c);
 	/* Not where the hands met nobody. */
 	if (c->clock.looked)
 		rest_set(&c->clock, any || c->clock.moved);
@@ -395,7 +402,7 @@ bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size
 		gone = true;
 	}
 	if (gone)
-		rp_tree_forgot(&c->tree);
+		went(c);
 	return !full && !is_over_share(c, size) && pc_evict_room(c, size);
 }
 
@@ -408,7 +415,7 @@ static bool share_step(struct pathcache *c)
 	while (effort && is_over_share(c, 0) && evict_one(c, &absent_only, &effort))
 		any = true;
 	if (any)
-		rp_tree_forgot(&c->tree);
+		went(c);
 	return any && is_over_share(c, 0);
 }
 
@@ -420,9 +427,17 @@ bool pc_evict_step(struct pathcache *c)
 	                              : share_step(c);
 }
 
-bool pc_evict_shrink(struct pathcache *c, bool all)
+/* By the policy; or, all, whoever comes next. */
+static bool shrink_one(struct pathcache *c, bool all, uint32_t *effort)
 {
 	static const struct round anyone = {.mask = 0};
+
+	return all ? hand_move(c, &anyone, 0, effort) : evict_one(c, &everybody, effort);
+}
+
+bool pc_evict_shrink(struct pathcache *c, bool all)
+{
+	uint64_t round = (uint64_t)rp_slots_end(&c->tree.slots) * RP_OWNER_CLASSES + EVICT_EFFORT;
 	uint64_t target = all ? 0 : load(&c->clock.limit), passed = c->clock.passed;
 	struct pc_clock *k = &c->clock;
 	uint32_t effort = EVICT_EFFORT;
@@ -432,14 +447,19 @@ bool pc_evict_shrink(struct pathcache *c, bool all)
 		k->vain = 0;
 		return share_step(c);
 	}
-	k->forced = true;
-	while (alive_bytes(c) > target && hand_move(c, &anyone, 0, &effort))
+	/* After a round without any, marks that hits leave all the time count no more. */
+	k->forced = all || k->vain > round;
+	while (alive_bytes(c) > target && shrink_one(c, all, &effort))
 		any = true;
-	k->forced = false;
 	if (any)
-		rp_tree_forgot(&c->tree);
-	k->vain = any ? 0 : k->vain + (k->passed - passed);
-	if (k->vain <= (uint64_t)rp_slots_end(&c->tree.slots) + EVICT_EFFORT)
+		went(c);
+	if (!any)
+		k->vain += k->passed - passed;
+	else
+		k->vain = !all && k->forced ? round + 1 : 0;
+	k->forced = false;
+	k->flip += !any;
+	if (k->vain <= 2 * round)
 		return true;
 	k->vain = 0;
 	return false;

@@ -69,9 +69,9 @@ void pc_evict_emptied(struct pathcache *c, const struct rp_node *dir);
 bool pc_evict_step(struct pathcache *c);
 
 /*
- * The same where the budget has become smaller, by one who pays the grace period:
- * slots in turn, hit or not. all: whatever is not needed, so that nothing is left
- * that keeps a page from going back to the system. Return: as pc_evict_step().
+ * The same where the budget has become smaller, by one who pays the grace period.
+ * all: whatever is not needed, slots in turn, so that nothing is left that keeps a
+ * page from going back to the system. Return: as pc_evict_step().
  */
 bool pc_evict_shrink(struct pathcache *c, bool all);
 

@@ -74,12 +74,14 @@ static void names_in_a_held_directory_come_and_go(void)
 	small_begin(&flood);
 	how.start = ts_get(flood.cache, "dheld");
 	for (unsigned round = 0; round < 10; round++) {
+		ts_offline(); /* or this thread does not wait for a grace period */
 		for (unsigned i = 0; i < 100; i++) {
 			snprintf(name, sizeof(name), "f-in-it-%u", i);
 			CHECK_EQ(pathcache_stat(flood.cache, name, &how, &attr), 0);
 			snprintf(name, sizeof(name), "absent-%u-%u", round, i);
 			CHECK_EQ(pathcache_stat(flood.cache, name, &how, &attr), -ENOENT);
 		}
+		ts_online();
 		CHECK(flood_known(&flood, "f-in-it-") > 50);
 		flood_budgets(&flood, 6);
 		flood_absent(&flood, "d", 2000);
@@ -116,7 +118,7 @@ static void where_all_is_held_nothing_fails(void)
 		CHECK(flood_ask(&flood, "dmore/f%u", i) > 0);
 	after = ts_stats(flood.cache);
 	CHECK(after.over_budget - before.over_budget >= 2000);
-	CHECK_EQ(after.bytes, before.bytes);
+	CHECK(after.bytes <= before.bytes);
 	printf("      %llu names looked at for 2000 misses\n",
 	       (unsigned long long)(after.evict_effort - before.evict_effort));
 	/* At most 256 for one of 64. */
@@ -154,6 +156,37 @@ static void where_most_is_held_the_rest_comes_and_goes(void)
 	       (unsigned long long)(after.evict_effort - before.evict_effort));
 	CHECK(after.over_budget - before.over_budget < 4000 / 20);
 	CHECK(after.evict_effort - before.evict_effort < 4000 * 40);
+	while (n)
+		pathcache_put(flood.cache, entries[--n]);
+	flood_end(&flood);
+	free(entries);
+}
+
+/* All names that are there are held: absent ones go for others, few as they are. */
+static void where_what_is_there_is_held_absent_names_go(void)
+{
+	struct pathcache_entry **entries = calloc(HELD, sizeof(struct pathcache_entry *));
+	struct flood flood;
+	unsigned n = 0, kept = 0;
+	char path[64];
+
+	REQUIRE(entries);
+	small_begin(&flood);
+	flood_absent(&flood, "dabsent", 250); /* less than half of their share */
+	while (n < HELD && ts_stats(flood.cache).bytes < BUDGET / 8 * 7 - 4096) {
+		snprintf(path, sizeof(path), "dheld%u/f%u", n / FLOOD_PER_DIR, n);
+		CHECK_EQ(pathcache_get(flood.cache, path, NULL, &entries[n++]), 0);
+	}
+	CHECK(flood_known(&flood, "no-such-") > 200);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "dheld0/fmore%u", i);
+		CHECK_EQ(pathcache_get(flood.cache, path, NULL, &entries[n++]), 0);
+		snprintf(path, sizeof(path), "fmore%u", i);
+		kept += flood_knows(&flood, path);
+	}
+	printf("      %u held, %u kept, %u absent ones left\n", n, kept,
+	       flood_known(&flood, "no-such-"));
+	CHECK(flood_known(&flood, "no-such-") < 100);
 	while (n)
 		pathcache_put(flood.cache, entries[--n]);
 	flood_end(&flood);
@@ -553,6 +586,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(names_in_a_held_directory_come_and_go),
 	TS_CASE(where_all_is_held_nothing_fails),
 	TS_CASE(where_most_is_held_the_rest_comes_and_goes),
+	TS_CASE(where_what_is_there_is_held_absent_names_go),
 	TS_CASE(a_reader_that_stands_still_costs_no_memory),
 	TS_CASE(misses_in_a_read_section_keep_the_bound),
 	TS_CASE(the_budget_is_changed_under_load),

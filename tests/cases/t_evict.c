@@ -179,14 +179,18 @@ static void who_comes_back_is_protected(void)
 #define OTHERS 1300u /* nearly all there is room for */
 
 /* Others become hot, so that what is not asked for meanwhile goes in the end. */
+static void others_are_hot_once(struct flood *flood)
+{
+	for (unsigned twice = 0; twice < 2; twice++)
+		for (unsigned i = 0; i < OTHERS; i++)
+			flood_ask(flood, "dnew/fnew%u", i);
+	flood_pass(flood, 300);
+}
+
 static void others_are_hot(struct flood *flood)
 {
-	for (unsigned round = 0; round < 12; round++) {
-		for (unsigned twice = 0; twice < 2; twice++)
-			for (unsigned i = 0; i < OTHERS; i++)
-				flood_ask(flood, "dnew/fnew%u", i);
-		flood_pass(flood, 300);
-	}
+	for (unsigned round = 0; round < 12; round++)
+		others_are_hot_once(flood);
 }
 
 /* And the protected ones that are not asked for any more go in the end. */
@@ -200,6 +204,20 @@ static void what_was_hot_goes_when_others_are(void)
 	others_are_hot(&flood);
 	CHECK(flood_known(&flood, "fnew") > OTHERS / 10 * 8);
 	CHECK(flood_known(&flood, "fhot") < HOT / 2);
+	flood_end(&flood);
+}
+
+/* All is hot: newcomers have their part of the cache all the same. */
+static void newcomers_have_room_beside_the_hot(void)
+{
+	struct flood flood;
+
+	small_begin(&flood);
+	others_are_hot(&flood);
+	for (unsigned i = 0; i < 150; i++)
+		flood_ask(&flood, "dnew/fyoung%u", i);
+	CHECK(flood_known(&flood, "fyoung") > 120);
+	CHECK(flood_known(&flood, "fnew") > OTHERS / 10 * 8);
 	flood_end(&flood);
 }
 
@@ -357,28 +375,35 @@ static void a_memo_of_what_went_is_none(void)
 	flood_end(&flood);
 }
 
-/* What memos answer is in use, though no walk comes by. */
+/*
+ * What memos answer is in use, though no walk comes by: every tenth name, wherever
+ * the hands are, stays when the budget is made smaller step by step.
+ */
 static void what_memos_lead_to_stays(void)
 {
-	uint64_t asked = 0, hits;
+	struct pathcache_options opt;
+	unsigned before, hits = 0;
 	struct flood flood;
+	uint64_t memo_hits;
 
-	memos_begin(&flood);
-	for (unsigned i = 0; i < 4; i++)
-		for (unsigned k = 0; k < 20; k++) {
-			flood_ask(&flood, "d/" LONG "-%u", k);
-			flood_ask(&flood, "d/no-" LONG "-%u", k);
-		}
-	hits = ts_stats(flood.cache).memo_hits;
-	for (unsigned i = 0; i < 200; i++) {
-		flood_pass(&flood, 30);
-		for (unsigned k = 0; k < 20; k++) {
-			asked += flood_ask(&flood, "d/" LONG "-%u", k);
-			asked += flood_ask(&flood, "d/no-" LONG "-%u", k);
-		}
+	flood_options(&opt, BUDGET);
+	opt.memo_share = 60;
+	flood_begin(&flood, &opt);
+	for (unsigned i = 0; i < 400; i++)
+		for (unsigned times = 0; times < 3; times++)
+			flood_ask(&flood, "d/" LONG "-%u", i);
+	before = flood_known(&flood, LONG);
+	memo_hits = ts_stats(flood.cache).memo_hits;
+	for (unsigned left = 30; left >= 7; left--) {
+		for (unsigned i = 0; i < 400; i += 10)
+			hits += !flood_ask(&flood, "d/" LONG "-%u", i);
+		CHECK_EQ(pathcache_set_budget(flood.cache, BUDGET / 32 * left), 0);
 	}
-	CHECK(asked <= 40);
-	CHECK(ts_stats(flood.cache).memo_hits - hits > 200 * 40 * 3 / 4);
+	printf("      %u of %u left, %u hits of %u\n", flood_known(&flood, LONG), before, hits,
+	       24u * 40);
+	CHECK(flood_known(&flood, LONG) < before / 2);
+	CHECK(hits >= 24 * 40 / 10 * 9);
+	CHECK(ts_stats(flood.cache).memo_hits - memo_hits > 24 * 40 / 2);
 	flood_end(&flood);
 }
 
@@ -390,6 +415,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(what_is_hot_survives_what_is_asked_once),
 	TS_CASE(who_comes_back_is_protected),
 	TS_CASE(what_was_hot_goes_when_others_are),
+	TS_CASE(newcomers_have_room_beside_the_hot),
 	TS_CASE(directories_go_after_their_last_child),
 	TS_CASE(a_file_stays_by_its_other_name),
 	TS_CASE(a_link_in_use_stays),

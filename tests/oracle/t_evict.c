@@ -192,7 +192,7 @@ static void evict_all(struct pathcache *c)
 
 	pthread_mutex_lock(&c->lock);
 	pc_evict_limit(c, 1000);
-	while (pc_evict_step(c))
+	while (pc_evict_shrink(c, true))
 		;
 	pc_evict_limit(c, budget);
 	pthread_mutex_unlock(&c->lock);
