@@ -159,8 +159,8 @@ static void under_fire(uint32_t mode, uint64_t budget, uint32_t memo_share)
 	         (unsigned long long)budget >> 10, memo_share);
 	flip.name = label;
 	ts_flip_run(&flip, ts_seconds(0.5));
-	CHECK(ts_stats(scene.view.cache).evicted > 200);
-	CHECK(mode % 2 || ts_stats(scene.view.cache).evicted_negative > 50);
+	CHECK(ts_stats(scene.view.cache).evicted > 50);
+	CHECK(mode % 2 || ts_stats(scene.view.cache).evicted_negative > 10);
 	ts_view_close(&scene.view);
 	ts_tree_remove(&scene.tree);
 }
