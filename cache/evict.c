@@ -453,10 +453,11 @@ bool pc_evict_shrink(struct pathcache *c, bool all)
 		any = true;
 	if (any)
 		went(c);
-	if (!any)
-		k->vain += k->passed - passed;
-	else
+	if (any)
 		k->vain = !all && k->forced ? round + 1 : 0;
+	else
+		/* Where there is nobody no slot is passed. */
+		k->vain += k->passed > passed ? k->passed - passed : 2 * round + 1;
 	k->forced = false;
 	k->flip += !any;
 	if (k->vain <= 2 * round)
