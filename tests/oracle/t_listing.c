@@ -247,7 +247,7 @@ static void answers_are_the_kernels_while_all_is_announced(void)
 		CHECK_EQ(r.wrong, 0);
 		stats = ts_stats(r.cache);
 		CHECK(stats.listings_made > 10);
-		CHECK(stats.listings_ended > 10);
+		CHECK(stats.listings_ended > 3);
 		CHECK(stats.listed_hits > 20);
 		printf("      %llu listings, %llu ended, %llu hits by them\n",
 		       (unsigned long long)stats.listings_made,
