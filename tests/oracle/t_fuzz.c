@@ -1005,7 +1005,8 @@ static void open_view(struct fuzz *fz, bool whole, uint32_t mode, uint64_t budge
 	}
 	if (budget != UINT64_MAX) {
 		opt.budget = budget;
-		opt.max_dirfds = 2;
+		/* Of "/" more: a directory that was reached by ".." may be found by nothing else. */
+		opt.max_dirfds = whole ? 16 : 2;
 		opt.backlog = 4096;
 	}
 	snprintf(view->label, sizeof(view->label), "%s %s%s%s", whole ? "/" : "rooted",
