@@ -120,6 +120,16 @@ static void build(struct scene *scene)
 	}
 }
 
+#define RUNS_MAX 40u
+
+/* Has so much gone that readers met it? */
+static bool has_burnt(const struct scene *scene, uint32_t mode)
+{
+	struct pathcache_stats stats = ts_stats(scene->view.cache);
+
+	return stats.evicted > 50 && (mode % 2 || stats.evicted_negative > 10);
+}
+
 /* budget: too little for all names of the tree. */
 static void under_fire(uint32_t mode, uint64_t budget, uint32_t memo_share)
 {
@@ -158,7 +168,9 @@ static void under_fire(uint32_t mode, uint64_t budget, uint32_t memo_share)
 	snprintf(label, sizeof(label), "mode %u, %llu KiB, memos %u%%", mode,
 	         (unsigned long long)budget >> 10, memo_share);
 	flip.name = label;
-	ts_flip_run(&flip, ts_seconds(0.5));
+	/* A slow build needs more than one turn for as much to go. */
+	for (unsigned run = 0; run < RUNS_MAX && (!run || !has_burnt(&scene, mode)); run++)
+		ts_flip_run(&flip, ts_seconds(0.5));
 	CHECK(ts_stats(scene.view.cache).evicted > 50);
 	CHECK(mode % 2 || ts_stats(scene.view.cache).evicted_negative > 10);
 	ts_view_close(&scene.view);
