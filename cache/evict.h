@@ -39,9 +39,6 @@ static inline uint64_t pc_budget(const struct pathcache *c)
 	return atomic_load_explicit(&c->clock.budget, memory_order_relaxed);
 }
 
-/* May size more bytes be taken? Makes room for them, or begins to. */
-bool pc_evict_room(struct pathcache *c, size_t size);
-
 /* What there is for names, memos and listings: the budget less what an empty cache takes. */
 static inline uint64_t pc_budget_own(const struct pathcache *c)
 {
@@ -50,11 +47,14 @@ static inline uint64_t pc_budget_own(const struct pathcache *c)
 	return budget > c->clock.base ? budget - c->clock.base : 0;
 }
 
-/* Would pc_evict_room() grant size without anything going? Context: any. */
-bool pc_evict_fits(const struct pathcache *c, size_t size);
+/* May size more bytes be taken? Makes room for them, or begins to. */
+bool pc_evict_room(struct pathcache *c, size_t size);
 
 /* The same for an absent name in dir, which has limits of its own. */
 bool pc_evict_room_negative(struct pathcache *c, const struct rp_node *dir, size_t size);
+
+/* Would pc_evict_room() grant size without anything going? Context: any. */
+bool pc_evict_fits(const struct pathcache *c, size_t size);
 
 /* Was d, just published, evicted not long ago? Then it is protected. */
 void pc_evict_recall(struct pathcache *c, const struct rp_dentry *d);

@@ -213,8 +213,9 @@ struct pathcache_allocator {
  *   not kept. 0 keeps nothing: every query asks the backend. See
  *   pathcache_set_budget(). Default 256 MiB.
  * backlog: bytes of retired memory at which a thread that changes the cache
- *   waits for a grace period itself; at most a sixteenth of the budget. Twice as
- *   much of the budget is set aside for it. Default 4 MiB.
+ *   waits for a grace period itself; at most a 64th of the budget, or 2 KiB where a
+ *   16th of it allows that. Twice as much of the budget is set aside for it. Default
+ *   4 MiB.
  * wait_ms: how long a lookup waits for another thread that already asks the
  *   backend the same question, before it asks for itself. Milliseconds;
  *   0 = as long as it takes. Default 0.
@@ -222,14 +223,14 @@ struct pathcache_allocator {
  *   trees only), at least 1. Default 256.
  * huge_pages: advise the kernel to back the arena with huge pages. Default 1.
  * allocator: NULL for the built-in one. Copied.
- * memo_share: percent of the budget that memos of finished walks may take, the
- *   table included; at most 90, 0 = none are kept. A path that is asked again is
- *   then answered without walking, whatever its depth. PATHCACHE_MODE_RCU only.
- *   Default 25.
+ * memo_share: percent of the budget, less what an empty cache takes, that memos of
+ *   finished walks may take, the table included; at most 90, 0 = none are kept. A
+ *   path that is asked again is then answered without walking, whatever its depth.
+ *   PATHCACHE_MODE_RCU only. Default 25.
  * memo_ways: places a path's memo may take in their table: 4, 8 or 16. With more
  *   of them fewer paths go without, and the last ones cost a line more each four.
  *   Default 16.
- * negative_share: percent of the budget that absent names may take; at most 100,
+ * negative_share: percent of the same that absent names may take; at most 100,
  *   0 = none are kept. Default 25.
  * negatives_per_dir: absent names kept of one directory, at most 65535. Default
  *   16384.
