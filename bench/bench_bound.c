@@ -423,16 +423,10 @@ static bool is_scenario(const char *name)
 
 static int check_scenarios(const char *list)
 {
-	for (const char *at = list; at && *at; at += strspn(at, ",")) {
-		size_t n = strcspn(at, ",");
-		char name[64];
+	char buf[64];
+	const char *name = bench_find_unknown(list, is_scenario, buf, sizeof(buf));
 
-		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		if (!is_scenario(name))
-			return bad_usage("no such scenario: ", name);
-		at += n;
-	}
-	return 0;
+	return name ? bad_usage("no such scenario: ", name) : 0;
 }
 
 /* Return: 0 go on, 1 all done (help), -EINVAL. */
@@ -486,7 +480,7 @@ static int run_all(const struct setting *s, struct bench_table *table, FILE *csv
 		struct bound_result result;
 		int error;
 
-		if (s->opt->scenarios && !strstr(s->opt->scenarios, scenarios[i].name))
+		if (!bench_is_listed(s->opt->scenarios, scenarios[i].name))
 			continue;
 		error = run_apart(&scenarios[i], s, s->opt->budget, &result);
 		if (error)

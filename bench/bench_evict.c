@@ -440,19 +440,20 @@ static int parse_option(struct bench *bench, int c)
 	}
 }
 
+static bool is_scenario(const char *name)
+{
+	for (size_t i = 0; i < NSCENARIOS; i++)
+		if (!strcmp(scenarios[i].name, name))
+			return true;
+	return false;
+}
+
 static int check_scenarios(const char *list)
 {
-	for (const char *at = list; at && *at; at += strspn(at, ",")) {
-		size_t n = strcspn(at, ","), i = 0;
+	char buf[64];
+	const char *name = bench_find_unknown(list, is_scenario, buf, sizeof(buf));
 
-		while (i < NSCENARIOS &&
-		       (strlen(scenarios[i].name) != n || strncmp(scenarios[i].name, at, n)))
-			i++;
-		if (i == NSCENARIOS)
-			return bad_usage("no such scenario: ", at);
-		at += n;
-	}
-	return 0;
+	return name ? bad_usage("no such scenario: ", name) : 0;
 }
 
 /* Return: 0 go on, 1 all done (help), -errno. */

@@ -202,22 +202,10 @@ static bool is_scenario(const char *name)
 
 static int check_scenarios(const char *list)
 {
-	for (const char *at = list; at && *at; at += strspn(at, ",")) {
-		size_t n = strcspn(at, ",");
-		char name[64];
+	char buf[64];
+	const char *name = bench_find_unknown(list, is_scenario, buf, sizeof(buf));
 
-		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		if (!is_scenario(name))
-			return bad_usage("no such scenario: ", name);
-		at += n;
-	}
-	return 0;
-}
-
-/* Names of scenarios are no parts of each other. */
-static bool is_wanted(const struct miss *miss, size_t i)
-{
-	return !miss->opt.scenarios || strstr(miss->opt.scenarios, scenarios[i].name);
+	return name ? bad_usage("no such scenario: ", name) : 0;
 }
 
 /* ---- the files ---- */
@@ -345,7 +333,7 @@ static int run_scenarios(struct miss *miss)
 	int error = 0;
 
 	for (size_t i = 0; i < nscenarios && !error; i++) {
-		if (!is_wanted(miss, i))
+		if (!bench_is_listed(miss->opt.scenarios, scenarios[i].name))
 			continue;
 		begin_table(miss);
 		error = scenarios[i].run(miss);

@@ -3,24 +3,7 @@
 #
 # Does bench_evict run all its scenarios with all policies, and are its hit rates possible ones?
 # usage: evict_smoke.sh BENCH_EVICT
-set -eu
-bench=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail()
-{
-	echo "evict_smoke: $*" >&2
-	for file in "$work/out" "$work/err"; do
-		if [ -f "$file" ]; then tail -n 30 "$file" | sed 's/^/  /' >&2; fi
-	done
-	exit 1
-}
-
-expect()
-{
-	grep -Eq -- "$1" "$2" || fail "no line like '$1' in $(basename "$2")"
-}
+. "$(dirname "$0")/smoke.sh"
 
 # Seven queries, without the one that has "..". Paths: y is found twice. Names: so is all that
 # is needed to know that a file is no directory.
@@ -106,17 +89,6 @@ for policy in $policies; do
 		2>"$work/err" || fail "--policy $policy failed"
 	expect "^hit %  .* $policy( |\$)" "$work/out"
 done
-
-refuses()
-{
-	want=$1
-	text=$2
-	shift 2
-	status=0
-	"$bench" "$@" >"$work/out" 2>"$work/err" || status=$?
-	[ "$status" -eq "$want" ] || fail "'$*' ended with $status, not $want"
-	expect "$text" "$work/err"
-}
 
 refuses 1 "$work/absent: No such file or directory" --trace "$work/absent"
 refuses 1 'README: No data available' --scenario paths "$work/traces/README"

@@ -101,6 +101,20 @@ int bench_is_listed(const char *list, const char *name)
 	return !list;
 }
 
+const char *bench_find_unknown(const char *list, bool (*is_known)(const char *name), char *buf,
+                               size_t size)
+{
+	for (const char *at = list; at && *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ",");
+
+		snprintf(buf, size, "%.*s", (int)n, at);
+		if (!is_known(buf))
+			return buf;
+		at += n;
+	}
+	return NULL;
+}
+
 uint64_t bench_random(uint64_t *state)
 {
 	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

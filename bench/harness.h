@@ -18,6 +18,7 @@
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -105,6 +106,13 @@ int bench_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 
 /* Whether name is in a list with commas; NULL lists all. */
 int bench_is_listed(const char *list, const char *name);
+
+/*
+ * The first name in a list with commas that is_known() does not know, copied into
+ * buf; NULL when there is none.
+ */
+const char *bench_find_unknown(const char *list, bool (*is_known)(const char *name), char *buf,
+                               size_t size);
 
 /* A repeatable generator (splitmix64); state is any number. */
 uint64_t bench_random(uint64_t *state);

@@ -3,24 +3,7 @@
 #
 # Does bench_lookup run all its scenarios with all its rivals, and are they right?
 # usage: lookup_smoke.sh BENCH_LOOKUP
-set -eu
-bench=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail()
-{
-	echo "lookup_smoke: $*" >&2
-	for file in "$work/out" "$work/err"; do
-		if [ -f "$file" ]; then tail -n 30 "$file" | sed 's/^/  /' >&2; fi
-	done
-	exit 1
-}
-
-expect()
-{
-	grep -Eq -- "$1" "$2" || fail "no line like '$1' in $(basename "$2")"
-}
+. "$(dirname "$0")/smoke.sh"
 
 tree=$work/tree
 mkdir -p "$tree/a/b/c" "$tree/empty" "$work/tmp"
@@ -88,17 +71,6 @@ END {
 		exit 1
 	}
 }' "$work/csv" >&2 || fail "the CSV file is not as it should be"
-
-refuses()
-{
-	want=$1
-	text=$2
-	shift 2
-	status=0
-	"$bench" "$@" >"$work/out" 2>"$work/err" || status=$?
-	[ "$status" -eq "$want" ] || fail "'$*' ended with $status, not $want"
-	expect "$text" "$work/err"
-}
 
 refuses 1 "$work/absent: No such file or directory" --quick --dir "$work/absent"
 refuses 1 "$work/absent: No such file or directory" --quick --dir "$tree" --scenario trace \

@@ -3,24 +3,7 @@
 #
 # Does bench_miss run all its scenarios, are the answers right, and does it leave nothing?
 # usage: miss_smoke.sh BENCH_MISS
-set -eu
-bench=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail()
-{
-	echo "miss_smoke: $*" >&2
-	for file in "$work/out" "$work/err"; do
-		if [ -f "$file" ]; then tail -n 30 "$file" | sed 's/^/  /' >&2; fi
-	done
-	exit 1
-}
-
-expect()
-{
-	grep -Eq -- "$1" "$2" || fail "no line like '$1' in $(basename "$2")"
-}
+. "$(dirname "$0")/smoke.sh"
 
 mkdir -p "$work/tree/a/b" "$work/tmp"
 for i in 1 2 3 4 5 6 7 8; do
@@ -57,17 +40,6 @@ END {
 		exit 1
 	}
 }' "$work/csv" >&2 || fail "the CSV file is not as it should be"
-
-refuses()
-{
-	want=$1
-	text=$2
-	shift 2
-	status=0
-	"$bench" "$@" >"$work/out" 2>"$work/err" || status=$?
-	[ "$status" -eq "$want" ] || fail "'$*' ended with $status, not $want"
-	expect "$text" "$work/err"
-}
 
 refuses 1 "$work/absent: No such file or directory" --quick --dir "$work/absent"
 refuses 1 "$work/absent/csv: No such file or directory" --quick --csv "$work/absent/csv"
