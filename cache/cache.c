@@ -33,6 +33,10 @@ static const struct pathcache_options defaults = {
 	.memo_ways = 16,
 	.negative_share = 25,
 	.negatives_per_dir = 16384,
+	.max_watches = 65536,
+	.name_ttl_ms = 1000,
+	.attr_ttl_ms = 1000,
+	.negative_ttl_ms = 1000,
 };
 
 void pathcache_options_init(struct pathcache_options *opt)
@@ -67,6 +71,14 @@ int pc_versioned_copy(void *to, size_t to_size, const void *from)
 	return 0;
 }
 
+static bool coherence_is_good(const struct pathcache_options *o)
+{
+	return o->coherence <= PATHCACHE_COHERENCE_NONE && o->source <= PATHCACHE_SOURCE_FANOTIFY &&
+	       o->strict <= 1 && o->thread <= 1 && o->name_ttl_ms <= INT32_MAX &&
+	       o->attr_ttl_ms <= INT32_MAX && o->negative_ttl_ms <= INT32_MAX &&
+	       o->stale_ms <= INT32_MAX;
+}
+
 static int options_take(struct pathcache_options *o, const struct pathcache_options *opt)
 {
 	int rc;
@@ -83,6 +95,10 @@ static int options_take(struct pathcache_options *o, const struct pathcache_opti
 		return -EINVAL;
 	if (o->negative_share > 100 || o->negatives_per_dir > UINT16_MAX)
 		return -EINVAL;
+	if (!coherence_is_good(o))
+		return -EINVAL;
+	if (o->coherence == PATHCACHE_COHERENCE_NONE)
+		o->budget = 0;
 	if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
 		return -EINVAL;
 	return 0;
@@ -133,6 +149,7 @@ static void cache_free(struct pathcache *c)
 
 	c->backend->fini(c->backend_data);
 	pc_dirfds_fini(c);
+	pc_loop_fini(&c->loop);
 	pc_flights_fini(&c->flights);
 	pc_learn_fini(c);
 	pc_evict_fini(c);
@@ -169,7 +186,9 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	pc_evict_init(c, o);
 	c->wait_ms = o->wait_ms;
 	c->complete_max = o->complete_max;
+	c->coherence = (enum pathcache_coherence)o->coherence;
 	pthread_mutex_init(&c->lock, NULL);
+	pc_loop_init(&c->loop);
 	pc_flights_init(&c->flights);
 	pc_learn_init(c, o);
 	return c;
@@ -261,6 +280,8 @@ int pathcache_open_ops(struct pathcache **out, const struct pathcache_ops *ops, 
 	if (!out || !ops || !root)
 		return -EINVAL;
 	rc = options_take(&o, opt);
+	if (!rc && o.coherence == PATHCACHE_COHERENCE_EVENTS)
+		rc = -EINVAL;
 	if (!rc)
 		rc = pc_app_create(ops, ctx, root, &data, &answer);
 	return rc ? rc : cache_open(out, &pc_backend_app, data, &answer, &o);
@@ -350,6 +371,13 @@ static void shrink(struct pathcache *c, bool all)
 	} while (more);
 }
 
+int pathcache_fd(struct pathcache *cache)
+{
+	if (!cache)
+		return -EINVAL;
+	return cache->loop.fd < 0 ? -EOPNOTSUPP : cache->loop.fd;
+}
+
 int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 {
 	int cancel;
@@ -361,7 +389,7 @@ int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 		return -EDEADLK;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&cache->lock);
-	pc_evict_limit(cache, budget);
+	pc_evict_limit(cache, cache->coherence == PATHCACHE_COHERENCE_NONE ? 0 : budget);
 	pc_learn_limit(cache);
 	all = pc_evict_far_over(cache);
 	pthread_mutex_unlock(&cache->lock);

@@ -25,6 +25,7 @@
 #include "backend.h"
 #include "dirfd.h"
 #include "flight.h"
+#include "loop.h"
 #include "mem.h"
 #include "memo.h"
 #include "pathcache.h"
@@ -88,6 +89,7 @@ struct pathcache {
 	struct pc_learn learn;
 	/* const after open */
 	enum rp_mode mode;
+	enum pathcache_coherence coherence;
 	struct pc_tally *tally;
 	struct rp_cred self;
 	uint32_t *self_groups; /* what self borrows */
@@ -115,6 +117,7 @@ struct pathcache {
 	_Atomic(bool) crowded;            /* atomic; a table waits for one to grow */
 	struct pc_flights flights;
 	struct pc_dirfds dirfds;
+	struct pc_loop loop;
 };
 
 /*

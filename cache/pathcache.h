@@ -191,6 +191,21 @@ enum pathcache_mode {
 	PATHCACHE_MODE_LOCKED,  /* as REFWALK, each count under a spinlock */
 };
 
+/* How the cache learns that a directory has changed; the strongest first. */
+enum pathcache_coherence {
+	PATHCACHE_COHERENCE_EXCLUSIVE, /* every change is announced to it by the application */
+	PATHCACHE_COHERENCE_EVENTS,    /* the kernel tells; where it cannot, as TTL */
+	PATHCACHE_COHERENCE_TTL,       /* it does not: what is known is believed for a time */
+	PATHCACHE_COHERENCE_NONE,      /* it does not, and nothing is kept: every query asks */
+};
+
+/* Where events come from (PATHCACHE_COHERENCE_EVENTS). */
+enum pathcache_source {
+	PATHCACHE_SOURCE_AUTO,     /* fanotify where the process may, else inotify */
+	PATHCACHE_SOURCE_INOTIFY,  /* inotify(7): a watch for each directory in memory */
+	PATHCACHE_SOURCE_FANOTIFY, /* fanotify(7): a mark for each file system; privileged */
+};
+
 /*
  * Memory for the cache's objects instead of its jemalloc arena. alloc returns
  * memory aligned to 16 bytes, or NULL; free gets the size that was asked for.
@@ -244,6 +259,21 @@ struct pathcache_allocator {
  *   EROFS), and not where case is folded; an XFS made with "version=ci" does not
  *   tell and must not be used with it. A listing takes at most a sixteenth of
  *   the budget. 0 = never, the default.
+ * coherence: see enum pathcache_coherence. Default PATHCACHE_COHERENCE_EXCLUSIVE. An
+ *   application's own namespace has no EVENTS.
+ * source: see enum pathcache_source. Default PATHCACHE_SOURCE_AUTO.
+ * max_watches: directories that events are asked for, at most; each holds some
+ *   kernel memory and counts against fs.inotify.max_user_watches. Beyond them
+ *   directories are as TTL. Default 65536.
+ * name_ttl_ms, attr_ttl_ms, negative_ttl_ms: how long, in milliseconds since the
+ *   backend was asked, a name, attributes, an absent name are believed where nobody
+ *   tells of changes (TTL, and EVENTS where it is as TTL). 0: not at all. At most
+ *   2^31 - 1. Default 1000 each.
+ * stale_ms: for so much longer the old answer is given while another thread asks
+ *   for the new one. At most 2^31 - 1. Default 0.
+ * strict: 1 = every query begins with a pathcache_sync(). Default 0.
+ * thread: 1 = a thread of the cache's own, all signals blocked, does what
+ *   pathcache_maintain() does, until pathcache_close(). Default 0.
  */
 struct pathcache_options {
 	size_t size;
@@ -259,6 +289,15 @@ struct pathcache_options {
 	uint32_t negative_share;
 	uint32_t negatives_per_dir;
 	uint64_t complete_max;
+	uint32_t coherence;
+	uint32_t source;
+	uint32_t max_watches;
+	uint32_t name_ttl_ms;
+	uint32_t attr_ttl_ms;
+	uint32_t negative_ttl_ms;
+	uint32_t stale_ms;
+	uint32_t strict;
+	uint32_t thread;
 };
 
 /* Set every option to its default. Context: any. */
@@ -520,6 +559,15 @@ int pathcache_invalidate_all(struct pathcache *cache);
 int pathcache_maintain(struct pathcache *cache, uint32_t budget);
 
 /*
+ * A descriptor that polls readable when pathcache_maintain() has something to do
+ * that will not wait: events of the kernel. For poll(2), epoll(7) and what is built
+ * on them; neither read nor closed by the caller. The same until close.
+ * Return: the descriptor, the cache's; -EOPNOTSUPP: this cache has nothing to wait
+ *   for; -EINVAL. Context: any.
+ */
+int pathcache_fd(struct pathcache *cache);
+
+/*
  * Change the budget (see struct pathcache_options), and with it all shares of it.
  * What is over a smaller one goes before the call returns, in steps between which
  * other threads go on; held objects stay. Where less than half of what is there may
@@ -528,7 +576,8 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget);
  * system but for tables of the largest size so far, about 24 bytes a name, and but
  * for pages that what is left has a part of: with a quarter of the budget up to
  * three times what is counted.
- * Return: 0; -EINVAL; -EDEADLK inside a read section, nothing is changed then.
+ * Return: 0, also under PATHCACHE_COHERENCE_NONE, where nothing changes; -EINVAL;
+ *   -EDEADLK inside a read section, nothing is changed then.
  * Context: as pathcache_maintain().
  */
 int pathcache_set_budget(struct pathcache *cache, uint64_t budget);

@@ -63,8 +63,12 @@ struct rp_text {
 #define RP_N_BURIED 0x200u     /* dead and out of all tables; waits for its last child to go */
 #define RP_N_HAS_FD 0x400u     /* directory: a descriptor is kept */
 #define RP_N_USED 0x800u       /* a memo led here since the clock's hand passed */
+#define RP_N_TTL 0x1000u       /* attributes expire */
+#define RP_N_UNTOLD 0x2000u    /* directory: nobody tells of changes in it */
+#define RP_N_WATCHED 0x4000u   /* directory: events tell of changes in it */
 #define RP_N_OWN \
-	(RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD | RP_N_USED) /* the cache's own, in no answer */
+	(RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD | RP_N_USED | \
+	 RP_N_WATCHED)    /* the cache's own, in no answer */
 #define RP_N_ASK_WX 0x80u /* its mount may be read-only or noexec: W_OK, X_OK are asked */
 
 #define RP_NAMES_HINT ((uintptr_t)1)
