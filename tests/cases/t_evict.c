@@ -141,7 +141,8 @@ static void what_is_hot_survives_what_is_asked_once(void)
 	struct flood flood;
 
 	small_begin(&flood);
-	hot_misses(&flood, HOT * 10, 0);
+	for (unsigned i = 0; i < HOT * 10; i++)
+		flood_ask(&flood, "dhot/fhot%u", i % HOT);
 	without = hot_misses(&flood, rounds, 0);
 	with = hot_misses(&flood, rounds, 1);
 	printf("      misses of the hot: %u of %u without others, %u with\n", without, rounds,
@@ -151,28 +152,44 @@ static void what_is_hot_survives_what_is_asked_once(void)
 	flood_end(&flood);
 }
 
-/* Who was evicted and comes back is protected, and outlives those that came with it. */
+/*
+ * Return: how many of 20 that came back outlive the 20 that came with them. Where
+ * one is left that may be for good: a new name in 32768 has the fingerprint of another.
+ */
+static unsigned outlive(struct flood *flood, unsigned round)
+{
+	char again[32], other[32];
+
+	snprintf(again, sizeof(again), "f-again-%u-", round);
+	snprintf(other, sizeof(other), "f-other-%u-", round);
+	for (unsigned i = 0; i < 20; i++)
+		flood_ask(flood, "dback/%s%u", again, i);
+	while (flood_known(flood, again) > 1)
+		flood_pass(flood, 20);
+	for (unsigned i = 0; i < 20; i++) {
+		flood_ask(flood, "dback/%s%u", again, i);
+		flood_ask(flood, "dback/%s%u", other, i);
+	}
+	while (flood_known(flood, other) > 1)
+		flood_pass(flood, 20);
+	return flood_known(flood, again);
+}
+
+/*
+ * Who was evicted and comes back is protected. One in fifty is not recognised, as
+ * a later one's fingerprint took the place of its own.
+ */
 static void who_comes_back_is_protected(void)
 {
+	unsigned rounds = 10, again = 0;
 	struct flood flood;
-	unsigned again, others;
 
 	small_begin(&flood);
 	flood_budgets(&flood, 2);
-	for (unsigned i = 0; i < 20; i++)
-		flood_ask(&flood, "dback/f-again-%u", i);
-	while (flood_known(&flood, "f-again-"))
-		flood_pass(&flood, 20);
-	for (unsigned i = 0; i < 20; i++) {
-		flood_ask(&flood, "dback/f-again-%u", i);
-		flood_ask(&flood, "dback/f-other-%u", i);
-	}
-	while (flood_known(&flood, "f-other-"))
-		flood_pass(&flood, 20);
-	again = flood_known(&flood, "f-again-");
-	others = flood_known(&flood, "f-other-");
-	CHECK(again >= 18);
-	CHECK_EQ(others, 0);
+	for (unsigned i = 0; i < rounds; i++)
+		again += outlive(&flood, i);
+	printf("      %u of %u\n", again, rounds * 20);
+	CHECK(again >= rounds * 18);
 	flood_end(&flood);
 }
 
