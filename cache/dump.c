@@ -29,8 +29,7 @@ struct batch {
 static bool is_stale(struct pathcache *c, const struct rp_dentry *d)
 {
 	if (d->flags & RP_D_LOOSE)
-		return d->node != c->tree.root &&
-		       d->id <= atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
+		return d->node != c->tree.root && !rp_tree_loose_good(&c->tree, d->node, d);
 	return lockref_is_dead(&d->dir->ref) || d->id < rp_tree_gen(&c->tree, d->dir);
 }
 

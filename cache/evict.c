@@ -154,7 +154,8 @@ static bool is_needed(struct pathcache *c, const struct rp_dentry *d)
 	struct rp_node *n = d->node;
 
 	if (d->flags & RP_D_LOOSE)
-		return true;
+		/* Not for what is below, which no name leads to while nobody asks for its own. */
+		return n == c->tree.root || lockref_count(&n->ref);
 	if (!n)
 		return false;
 	if (lockref_count(&n->ref)) {

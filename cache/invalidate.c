@@ -23,14 +23,12 @@ static uint64_t change_begin(struct pathcache *c)
 /* The object's attributes are not known any more. Caller holds the lock. */
 static void drop_object(struct pathcache *c, struct rp_node *n, uint64_t stamp)
 {
-	struct rp_dentry *d = rp_node_name(n);
-
 	rp_node_attr_drop(n, stamp);
 	if (S_ISLNK(n->type))
 		pc_kill_link(c, n);
-	else if (rp_node_is_dir(n) && d && d->slot != RP_SLOT_NONE)
+	else if (rp_node_is_dir(n))
 		/* It is searched by what its binding says. */
-		pc_kill(c, d);
+		pc_loosen(c, n);
 }
 
 /* As pc_node_twin() of a directory, whose identity may be a file's by now. */
@@ -39,6 +37,15 @@ static struct rp_node *dir_twin(struct pathcache *c, struct rp_node *dir)
 	struct rp_node *twin = pc_node_twin(c, dir);
 
 	return rp_node_is_dir(twin) ? twin : dir;
+}
+
+/* The name of dir may lead to something else: dir may be gone, and its descriptor with it. */
+static void name_loosen(struct pathcache *c, struct rp_node *dir)
+{
+	if (!lockref_count(&dir->ref))
+		pc_dirfds_forget(&c->dirfds, dir);
+	pc_loosen(c, dir);
+	c->sweep.needed = true;
 }
 
 static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
@@ -59,6 +66,8 @@ static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name
 		rp_node_attr_drop(d->node, stamp);
 	if (d->node && S_ISLNK(d->node->type))
 		pc_kill_link(c, d->node);
+	else if (d->node && rp_node_is_dir(d->node))
+		name_loosen(c, d->node);
 	else
 		pc_kill(c, d);
 }

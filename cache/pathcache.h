@@ -512,7 +512,10 @@ int pathcache_prefetch(struct pathcache *cache, struct pathcache_entry *dir, uns
 
 /*
  * What name means in dir (NULL = the root) may have changed: created, removed,
- * replaced, renamed. Also drops the attributes of dir and of the object.
+ * replaced, renamed. Also drops the attributes of dir and of the object. Where name
+ * then leads to the same directory, or another does, what is below it is known
+ * still: what has changed there while it was elsewhere, out of the tree or under a
+ * mount, is announced too, or pathcache_invalidate_subtree().
  * Return: 0; -EINVAL for an empty name, "." or "..", or one with a slash;
  *   -ENAMETOOLONG; -ENOTDIR.
  */
@@ -531,7 +534,8 @@ int pathcache_invalidate_path(struct pathcache *cache, const char *path);
 
 /*
  * Attributes, link text and, for a directory, search permission of the object
- * may have changed, under whatever name it is reached. Names stay.
+ * may have changed, under whatever name it is reached. Names stay, and what is
+ * below a directory.
  * Return: 0; -EINVAL.
  */
 int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *entry);

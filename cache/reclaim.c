@@ -99,6 +99,13 @@ void pc_node_free(struct pathcache *c, struct rp_node *n)
 
 /* ---- the sweep ---------------------------------------------------------- */
 
+/* Is another binding known where d, loose, was last seen? Then it will hardly be found there. */
+static bool is_replaced(const struct pathcache *c, const struct rp_dentry *d)
+{
+	return d->flags & RP_D_LOOSE && d->len && !lockref_count(&d->node->ref) &&
+	       rp_tree_find(&c->tree, d->dir, d->name, d->len);
+}
+
 uint32_t pc_sweep(struct pathcache *c, uint32_t n)
 {
 	const struct rp_slots *slots = &c->tree.slots;
@@ -116,7 +123,7 @@ uint32_t pc_sweep(struct pathcache *c, uint32_t n)
 	for (; seen < n && s->slot < rp_slots_end(slots); seen++, s->slot++) {
 		struct rp_dentry *d = rp_owner_dentry(*rp_slot_owner(slots, s->slot));
 
-		if (!d || !pc_unreachable(d))
+		if (!d || !(pc_unreachable(d) || is_replaced(c, d)))
 			continue;
 		pc_forget(c, d);
 		any = true;
@@ -200,9 +207,12 @@ void pc_store_fini(struct pathcache *c)
 	for (uint32_t i = 0; i <= b->mask; i++)
 		for (struct rp_hlink *l; (l = rp_table_first(b, i)) != NULL;)
 			pc_kill(c, rp_dentry_of(l));
-	d = rp_node_name(c->tree.root);
-	if (d)
-		pc_kill(c, d);
+	/* Loose ones are in no table. */
+	for (uint32_t slot = 1; slot < rp_slots_end(&c->tree.slots); slot++) {
+		d = rp_owner_dentry(*rp_slot_owner(&c->tree.slots, slot));
+		if (d)
+			pc_kill(c, d);
+	}
 	pthread_mutex_unlock(&c->lock);
 	pc_node_put(c, c->tree.root);
 	pc_learn_clear(c);

@@ -46,8 +46,9 @@ void pc_node_free(struct pathcache *c, struct rp_node *n);
 /* Does nothing lead to d any more? Context: change lock. */
 static inline bool pc_unreachable(const struct rp_dentry *d)
 {
-	return !(d->flags & RP_D_LOOSE) &&
-	       (lockref_is_dead(&d->dir->ref) || d->id < rp_dirnode_gen(d->dir));
+	if (d->flags & RP_D_LOOSE)
+		return d->dir && lockref_is_dead(&d->dir->ref) && !lockref_count(&d->node->ref);
+	return lockref_is_dead(&d->dir->ref) || d->id < rp_dirnode_gen(d->dir);
 }
 
 /* Look at about n dentries and kill those nothing leads to. Return: how many were looked at. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "coherence.h"
 #include "evict.h"
 #include "list.h"
 #include "reclaim.h"
@@ -420,24 +421,91 @@ static bool perm_differs(const struct rp_node *n, const struct pc_answer *a)
 	       ((rp_node_flags(n) ^ a->flags) & NODE_FLAGS & ~RP_N_OWN) != 0;
 }
 
+/*
+ * May what is below n stay when n's binding is to go? Not where n may be another
+ * object by the time its name is asked for: one without a birth time or generation.
+ */
+static bool keeps_children(const struct pathcache *c, const struct rp_node *n)
+{
+	return n != c->tree.root && !(rp_node_flags(n) & (RP_N_PRIVATE | RP_N_ID_BY_NAME)) &&
+	       (n->object_gen || c->backend == &pc_backend_app);
+}
+
+/*
+ * The binding of a directory goes and leaves a place for place_take() to bind it
+ * in again, before the lock is let go: meanwhile its node has no name and is not
+ * doomed. *loose: to be bound loosely, as its name may not be true. Return: the
+ * hint that tells the place; NULL: there is none, the binding has been killed.
+ */
+static struct rp_dentry *place_leave(struct pathcache *c, struct rp_node *n, bool *loose)
+{
+	struct rp_dentry *d = rp_node_name(n);
+
+	if (!d || d->slot == RP_SLOT_NONE)
+		return NULL;
+	if (!keeps_children(c, n) || (d->dir && lockref_is_dead(&d->dir->ref))) {
+		pc_kill(c, d);
+		return NULL;
+	}
+	/* A new id must not make of a stale name, or one that expires, a fresh one. */
+	*loose = d->flags & RP_D_LOOSE || d->id < rp_tree_gen(&c->tree, d->dir) ||
+	         pc_is_leased(c, d->dir);
+	/* While its place still tells what is stale below. */
+	rp_tree_gen(&c->tree, n);
+	rp_tree_kill(&c->tree, d);
+	return d;
+}
+
+/* Without memory the node goes, and what is below with it. */
+static void place_take(struct pathcache *c, struct rp_node *n, const struct rp_dentry *place,
+                       bool loose)
+{
+	struct rp_dentry *d = NULL;
+
+	/* Nothing is evicted for it: that might be the directory itself, or its place. */
+	if (pc_evict_fits(c, pc_mem_cost(c->mem, rp_dentry_size(place->len))))
+		d = dentry_make(c, place->dir, place->name, place->len, n, loose ? RP_D_LOOSE : 0);
+	if (d) {
+		/* There is a slot: that which its place has left. */
+		dentry_publish(c, d);
+		return;
+	}
+	if (lockref_doom(&n->ref))
+		node_dead(c, n);
+}
+
+void pc_loosen(struct pathcache *c, struct rp_node *dir)
+{
+	bool loose;
+	const struct rp_dentry *d, *place = place_leave(c, dir, &loose);
+
+	if (!place)
+		return;
+	place_take(c, dir, place, true);
+	d = rp_node_name(dir);
+	if (d && d->dir)
+		rp_slot_protect(&c->tree.slots, d->slot, false);
+}
+
 /* Caller holds n. */
 static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a,
                      uint64_t asked)
 {
-	struct rp_dentry *d;
+	struct rp_dentry *place = NULL;
+	bool loose = true;
 
 	if (rp_node_attr_stamp(n) > asked)
 		return rp_node_attr_valid(n, 0);
 	if (rp_node_is_dir(n) && perm_differs(n, a)) {
 		/* Walks judged by the old mode must find themselves invalid first. */
-		d = rp_node_name(n);
-		if (d && d->slot != RP_SLOT_NONE)
-			pc_kill(c, d);
+		place = place_leave(c, n, &loose);
 	} else if (S_ISLNK(n->type) && rp_node_perm(n).uid != a->attr.uid) {
 		/* And those that followed it as somebody else's. */
 		pc_kill_names(c, n);
 	}
 	rp_node_attr_write(n, &a->attr, a->flags & NODE_FLAGS, rp_tree_stamp(&c->tree));
+	if (place)
+		place_take(c, n, place, loose);
 	if (rp_node_is_dir(n) && !pc_list_allowed(n))
 		pc_list_end(c, n);
 	return true;
@@ -684,7 +752,10 @@ static int bind_loose(struct pathcache *c, struct rp_node *dir, const struct rp_
 		return -ENOMEM;
 	}
 	old = rp_node_name(dir);
-	if (old)
+	if (old && old->flags & RP_D_LOOSE)
+		/* Not doomed, where it waits for its name unheld. */
+		rp_tree_kill(&c->tree, old);
+	else if (old)
 		pc_kill(c, old);
 	dentry_publish(c, d);
 	return 0;
@@ -771,8 +842,7 @@ static bool start_known(struct pathcache *c, struct rp_node *dir)
 		return false;
 	if (dir == c->tree.root || rp_tree_anchored(&c->tree, d))
 		return true;
-	return d->slot != RP_SLOT_NONE &&
-	       d->id > atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
+	return d->slot != RP_SLOT_NONE && rp_tree_loose_good(&c->tree, dir, d);
 }
 
 void pc_gen_update(struct pathcache *c, struct rp_node *n)

@@ -76,6 +76,14 @@ void pc_kill(struct pathcache *c, struct rp_dentry *d);
 /* The same of what is still true; see rp_tree_forget(). */
 void pc_forget(struct pathcache *c, struct rp_dentry *d);
 
+/*
+ * dir's binding is not to be believed any more, its attributes being dropped. It
+ * becomes a loose one, so that the directory is found by its identity when its name
+ * is asked for, with all that is below, and goes as others do when it is not. Killed
+ * where its identity may be another's by then.
+ */
+void pc_loosen(struct pathcache *c, struct rp_node *dir);
+
 /* Kill all names of node. */
 void pc_kill_names(struct pathcache *c, struct rp_node *node);
 

@@ -52,20 +52,21 @@ struct rp_text {
 	char bytes[];
 };
 
-#define RP_N_ASK 0x01u         /* permission is the backend's to judge, for everybody */
-#define RP_N_NO_NEGATIVE 0x02u /* directory: keep no absent names */
-#define RP_N_PRIVATE 0x04u     /* one caller's: in no table, dies with its last reference */
-#define RP_N_NO_CHILDREN 0x08u /* directory: nothing below is kept */
-#define RP_N_KERNEL 0x10u      /* directory: what is below is the kernel's to resolve */
-#define RP_N_ACL 0x100u        /* an ACL: the backend judges those without capabilities */
-#define RP_N_ACL_UNKNOWN 0x20u /* whether it has an ACL was not asked yet */
-#define RP_N_NO_ATTR 0x40u     /* attributes are never kept (proc, sys) */
-#define RP_N_BURIED 0x200u     /* dead and out of all tables; waits for its last child to go */
-#define RP_N_HAS_FD 0x400u     /* directory: a descriptor is kept */
-#define RP_N_USED 0x800u       /* a memo led here since the clock's hand passed */
-#define RP_N_TTL 0x1000u       /* attributes expire */
-#define RP_N_UNTOLD 0x2000u    /* directory: nobody tells of changes in it */
-#define RP_N_WATCHED 0x4000u   /* directory: events tell of changes in it */
+#define RP_N_ASK 0x01u          /* permission is the backend's to judge, for everybody */
+#define RP_N_NO_NEGATIVE 0x02u  /* directory: keep no absent names */
+#define RP_N_PRIVATE 0x04u      /* one caller's: in no table, dies with its last reference */
+#define RP_N_NO_CHILDREN 0x08u  /* directory: nothing below is kept */
+#define RP_N_KERNEL 0x10u       /* directory: what is below is the kernel's to resolve */
+#define RP_N_ACL 0x100u         /* an ACL: the backend judges those without capabilities */
+#define RP_N_ACL_UNKNOWN 0x20u  /* whether it has an ACL was not asked yet */
+#define RP_N_NO_ATTR 0x40u      /* attributes are never kept (proc, sys) */
+#define RP_N_BURIED 0x200u      /* dead and out of all tables; waits for its last child to go */
+#define RP_N_HAS_FD 0x400u      /* directory: a descriptor is kept */
+#define RP_N_USED 0x800u        /* a memo led here since the clock's hand passed */
+#define RP_N_TTL 0x1000u        /* attributes expire */
+#define RP_N_UNTOLD 0x2000u     /* directory: nobody tells of changes in it */
+#define RP_N_WATCHED 0x4000u    /* directory: events tell of changes in it */
+#define RP_N_ID_BY_NAME 0x8000u /* its identity is its name's: a rename makes it another object */
 #define RP_N_OWN \
 	(RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD | RP_N_USED | \
 	 RP_N_WATCHED)    /* the cache's own, in no answer */

@@ -134,6 +134,17 @@ static inline bool rp_tree_anchored(const struct rp_tree *t, const struct rp_den
 	return !(d->flags & RP_D_LOOSE) && (d->dir == t->root || rp_node_name(d->dir));
 }
 
+/*
+ * May a binding of dir that is not anchored be believed? Not while its attributes
+ * are unknown: it may only keep the place of what is below. Context: any.
+ */
+static inline bool rp_tree_loose_good(const struct rp_tree *t, const struct rp_node *dir,
+                                      const struct rp_dentry *d)
+{
+	return rp_node_attr_valid(dir, 0) &&
+	       d->id > atomic_load_explicit(&t->loose_stamp, memory_order_relaxed);
+}
+
 /* Does gen of dir account for all that is above it? Context: any, dir is held. */
 static inline bool rp_tree_gen_known(const struct rp_tree *t, const struct rp_node *dir)
 {

@@ -143,7 +143,7 @@ ALWAYS_INLINE bool start_fresh(struct rp_walk *w, const struct rp_node *dir,
 		return d->id > w->fresh;
 	if (d->id < w->loose)
 		w->loose = d->id;
-	return d->id > atomic_load_explicit(&w->tree->loose_stamp, memory_order_relaxed);
+	return rp_tree_loose_good(w->tree, dir, d);
 }
 
 static enum rp_status enter_trusted(struct rp_walk *w, enum rp_mode mode)
