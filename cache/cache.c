@@ -14,6 +14,7 @@
 
 #include "cred.h"
 #include "evict.h"
+#include "fork.h"
 #include "learn.h"
 #include "reclaim.h"
 #include "store.h"
@@ -102,6 +103,13 @@ static int options_take(struct pathcache_options *o, const struct pathcache_opti
 	if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
 		return -EINVAL;
 	return 0;
+}
+
+static int open_begin(struct pathcache_options *o, const struct pathcache_options *opt)
+{
+	int rc = options_take(o, opt);
+
+	return rc ? rc : pc_fork_watch();
 }
 
 static bool sysctl_protected_symlinks(void)
@@ -263,7 +271,7 @@ int pathcache_open(struct pathcache **out, const char *dir, const struct pathcac
 
 	if (!out || !dir)
 		return -EINVAL;
-	rc = options_take(&o, opt);
+	rc = open_begin(&o, opt);
 	if (!rc)
 		rc = pc_posix_create(dir, &data, &root);
 	return rc ? rc : cache_open(out, &pc_backend_posix, data, &root, &o);
@@ -279,7 +287,7 @@ int pathcache_open_ops(struct pathcache **out, const struct pathcache_ops *ops, 
 
 	if (!out || !ops || !root)
 		return -EINVAL;
-	rc = options_take(&o, opt);
+	rc = open_begin(&o, opt);
 	if (!rc && o.coherence == PATHCACHE_COHERENCE_EVENTS)
 		rc = -EINVAL;
 	if (!rc)
@@ -312,6 +320,8 @@ int pathcache_close(struct pathcache *cache)
 {
 	if (!cache)
 		return 0;
+	if (pc_is_child())
+		return -ECHILD;
 	if (!pc_rcu_may_wait_quiescent())
 		return -EDEADLK;
 	if (is_busy(cache))
@@ -344,6 +354,8 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget)
 
 	if (!cache || !budget)
 		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
 	if (!pc_rcu_may_wait_quiescent())
 		return -EDEADLK;
 	/* The application's allocator, or its release, may be a cancellation point. */
@@ -375,6 +387,8 @@ int pathcache_fd(struct pathcache *cache)
 {
 	if (!cache)
 		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
 	return cache->loop.fd < 0 ? -EOPNOTSUPP : cache->loop.fd;
 }
 
@@ -385,6 +399,8 @@ int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 
 	if (!cache)
 		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
 	if (!pc_rcu_may_wait_quiescent())
 		return -EDEADLK;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -415,5 +431,15 @@ int pc_test_protect(struct pathcache *cache, int readonly)
 uint64_t pc_test_resident(struct pathcache *cache)
 {
 	return pc_mem_resident(cache->mem);
+}
+
+void pc_test_locks(struct pathcache *cache, int taken)
+{
+	pthread_mutex_t *locks[] = {&cache->flights.lock, &cache->lock, &cache->dirfds.lock,
+	                            pc_thread_registry()};
+	int (*move)(pthread_mutex_t *) = taken ? pthread_mutex_lock : pthread_mutex_unlock;
+
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		move(locks[i]);
 }
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fork.h"
 #include "posix.h"
 #include "store.h"
 
@@ -438,7 +439,7 @@ void pc_dirfd_keep(struct pathcache *c, struct rp_node *node)
 	struct pc_dirfd at;
 
 	if (!rp_node_is_dir(node) || rp_node_flags(node) & RP_N_HAS_FD || node == c->tree.root ||
-	    pc_posix_handle_fd(node) >= 0 || pc_dirfds_count(c) >= c->dirfds.max ||
+	    pc_posix_handle_fd(node) >= 0 || pc_is_child() || pc_dirfds_count(c) >= c->dirfds.max ||
 	    !pc_rcu_may_wait())
 		return;
 	if (pc_dirfd_get(c, node, &at) == 0)

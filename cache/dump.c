@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fork.h"
 #include "listing.h"
 #include "store.h"
 
@@ -121,6 +122,8 @@ int pathcache_dump(struct pathcache *cache, pathcache_dump_fn fn, void *arg)
 
 	if (!cache || !fn)
 		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
 	b = malloc(sizeof(*b));
 	if (!b)
 		return -ENOMEM;

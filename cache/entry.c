@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "fork.h"
 #include "list.h"
 #include "store.h"
 
@@ -36,6 +37,8 @@ int pathcache_readdir(struct pathcache *cache, struct pathcache_entry *dir, uint
 		return -EINVAL;
 	if (!rp_node_is_dir(pc_node(dir)))
 		return -ENOTDIR;
+	if (pc_is_child())
+		return -ECHILD;
 	return pc_list(cache, pc_node(dir), cookie, fn, arg);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fork.h"
 #include "last.h"
 #include "listing.h"
 #include "store.h"
@@ -245,6 +246,8 @@ int pathcache_explain(struct pathcache *cache, const char *path, const struct pa
 
 	if (rc)
 		return rc;
+	if (pc_is_child())
+		return -ECHILD;
 	e.q.out = &attr;
 	e.w.tree = &cache->tree;
 	e.w.root = e.q.root;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fork.h"
 #include "list.h"
 #include "lookup.h"
 
@@ -96,6 +97,8 @@ int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *d
 	n = dir ? pc_node(dir) : cache->tree.root;
 	if (!rp_node_is_dir(n))
 		return -ENOTDIR;
+	if (pc_is_child())
+		return -ECHILD;
 	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
 	drop_name(cache, dir_twin(cache, n), name, strlen(name));
@@ -108,6 +111,8 @@ int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *
 {
 	if (!cache || !entry)
 		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
 	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
 	drop_object(cache, pc_node_twin(cache, pc_node(entry)), change_begin(cache));
@@ -143,6 +148,8 @@ int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry
 	n = dir ? pc_node(dir) : cache->tree.root;
 	if (!rp_node_is_dir(n))
 		return -ENOTDIR;
+	if (pc_is_child())
+		return -ECHILD;
 	drop_subtree(cache, n);
 	return 0;
 }
@@ -177,6 +184,8 @@ int pathcache_invalidate_path(struct pathcache *cache, const char *path)
 		return -EINVAL;
 	if (strnlen(path, RP_PATH_MAX) == RP_PATH_MAX)
 		return -ENAMETOOLONG;
+	if (pc_is_child())
+		return -ECHILD;
 	len = last_component(path, &at);
 	if (len == 0 && at == 0 && path[0] == '/')
 		return pathcache_invalidate_entry(cache, pc_entry(cache->tree.root));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evict.h"
+#include "fork.h"
 #include "hit.h"
 #include "reclaim.h"
 
@@ -546,7 +547,7 @@ void pc_learn_missed(struct pathcache *c)
 
 bool pc_learn_wants(const struct pc_lookup *lk, enum rp_status st)
 {
-	return is_worth(lk, st) && !is_known(lk);
+	return is_worth(lk, st) && !is_known(lk) && !pc_is_child();
 }
 
 void pc_learn(struct pc_lookup *lk, enum rp_status st)

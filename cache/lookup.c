@@ -7,6 +7,7 @@
 
 #include "cred.h"
 #include "evict.h"
+#include "fork.h"
 #include "hit.h"
 #include "list.h"
 #include "reclaim.h"
@@ -731,6 +732,11 @@ static __attribute__((noinline, cold)) ssize_t lookup_slow(struct pc_lookup *lk,
 	ssize_t rc;
 	int cancel;
 
+	if (pc_is_child()) {
+		stretch_end(lk);
+		lookup_drop(lk);
+		return -ECHILD;
+	}
 	/* Only the application's own code, and waiting for another's, may be cancelled. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pc_thread.cancel = cancel;
@@ -789,6 +795,8 @@ ssize_t pc_query_walk(struct pc_query *q)
 {
 	struct pc_lookup lk;
 
+	if (q->c->mode == RP_MODE_LOCKED && pc_is_child())
+		return -ECHILD; /* as in pc_node_put() */
 	lookup_init(&lk, q);
 	if (q->by_node)
 		lk.final = q->start;

@@ -32,6 +32,7 @@
  *    -EINVAL  an option or flag this version does not know; a NULL argument
  *    -ESTALE  the start directory, or the entry, can no longer be reached
  *    -ENOMEM  no memory even for the answer at hand
+ *    -ECHILD  see Fork
  *    and whatever the backend failed with (-EIO, ...), which is not cached.
  *
  * Threads
@@ -42,6 +43,17 @@
  *  backend callback or while it waits for another's answer, nowhere else in a
  *  query. Calls nest inside the host's own read sections
  *  as long as they hit; see each call's Context.
+ *
+ * Fork
+ *  In a child of fork(2) what its parent had in memory answers as before: hits go
+ *  on, also of held entries. Every other call returns -ECHILD, at once, or does
+ *  nothing where it returns nothing: a miss, also under PATHCACHE_CACHED, an
+ *  invalidation, opening and closing a cache, pathcache_thread_register(). So
+ *  does every query in PATHCACHE_MODE_LOCKED. Nothing is announced to the child,
+ *  so its answers are as old as itself. It must leave liburcu's grace periods alone,
+ *  and in the bp flavour threads that did not use liburcu before the fork must
+ *  not use it for themselves. A server that forks workers opens its caches in
+ *  these, and calls nothing of the library before. exec(2) ends all this.
  *
  * Options and result structs that may grow start with their size, which the
  * caller sets to sizeof; fields beyond a smaller size take their defaults,

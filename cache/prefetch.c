@@ -12,6 +12,7 @@
 
 #include "evict.h"
 #include "fill.h"
+#include "fork.h"
 #include "list.h"
 #include "reclaim.h"
 
@@ -198,6 +199,8 @@ int pathcache_prefetch(struct pathcache *cache, struct pathcache_entry *dir, uns
 	n = dir ? pc_node(dir) : cache->tree.root;
 	if (!rp_node_is_dir(n))
 		return -ENOTDIR;
+	if (pc_is_child())
+		return -ECHILD;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &p.cancel);
 	pc_thread.cancel = p.cancel;
 	pthread_cleanup_push(prefetch_drop, &p);

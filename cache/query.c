@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cred.h"
+#include "fork.h"
 #include "last.h"
 
 static_assert(sizeof(struct pathcache_attr) == sizeof(struct rp_attr) &&
@@ -32,11 +33,14 @@ int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,
                          struct pathcache_attr *attr)
 {
 	struct pc_query q;
+	int rc;
 
 	if (!cache || !entry || !attr)
 		return -EINVAL;
 	/* What lies above it may have gone stale, and its attributes with it. */
-	pc_gen_update(cache, pc_node(entry));
+	rc = pc_gen_update(cache, pc_node(entry));
+	if (rc)
+		return rc;
 	pc_query_init_node(&q, cache, pc_node(entry));
 	q.last = pc_last_stat;
 	q.out = attr;
@@ -159,7 +163,9 @@ ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *en
 
 	if (!cache || !entry || !buf || !size)
 		return -EINVAL;
-	pc_gen_update(cache, pc_node(entry));
+	rc = pc_gen_update(cache, pc_node(entry));
+	if (rc)
+		return rc;
 	pc_query_init_node(&q, cache, pc_node(entry));
 	q.last = last_realpath;
 	q.out = buf;
@@ -343,6 +349,8 @@ int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
 		return -EINVAL;
 	if (!cache->backend->open)
 		return -EOPNOTSUPP;
+	if (pc_is_child())
+		return -ECHILD;
 	if (how)
 		rc = pc_versioned_copy(&h, sizeof(h), how);
 	if (!rc && h.cred)

@@ -6,11 +6,15 @@
  * whomever. In the QSBR flavour a thread that this library registered is kept
  * offline outside of its read sections, so that a server thread that sleeps
  * does not stall grace periods; one the host registered is left as it is.
+ *
+ * pc_rcu_stand_in() lets a thread that liburcu does not know, and which must
+ * not wait for its locks, run read sections that nobody waits for.
  */
 #ifndef PC_RCU_H
 #define PC_RCU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #if PC_FLAVOUR_MEMB
 #include <urcu/urcu-memb.h>
@@ -31,9 +35,20 @@
 /* bp registers in its own read lock and unregisters by its own key. */
 static inline bool pc_rcu_registered(void)
 {
-	return true;
+	return URCU_TLS(urcu_bp_reader) != NULL;
+}
+
+static inline void pc_rcu_stand_in(void)
+{
+	static __thread struct urcu_bp_reader reader;
+
+	URCU_TLS(urcu_bp_reader) = &reader;
 }
 #else
+static inline void pc_rcu_stand_in(void)
+{
+}
+
 static inline bool pc_rcu_registered(void)
 {
 	return PC_RCU_READER.registered;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "evict.h"
+#include "fork.h"
 
 static uint64_t load(const _Atomic(uint64_t) *n)
 {
@@ -96,6 +97,8 @@ int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
 
 	if (!cache || !stats || stats->size < sizeof(size_t))
 		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
 	take_all(&s, cache);
 	size = stats->size;
 	memset(stats, 0, size);
@@ -221,6 +224,8 @@ ssize_t pathcache_stats_text(struct pathcache *cache, char *buf, size_t size)
 
 	if (!cache || (!buf && size))
 		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
 	take_all(&s, cache);
 	for (const struct metric *m = metrics; m < metrics + METRICS; m++) {
 		uint64_t n;

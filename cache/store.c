@@ -6,6 +6,7 @@
 
 #include "coherence.h"
 #include "evict.h"
+#include "fork.h"
 #include "list.h"
 #include "reclaim.h"
 
@@ -119,6 +120,8 @@ static struct rp_node *node_bury(struct pathcache *c, struct rp_node *n)
 {
 	struct rp_dentry *d = rp_node_name(n);
 
+	if (pc_is_child())
+		return NULL; /* its memory stays */
 	if (d && d->slot == RP_SLOT_NONE)
 		return private_free(c, n, d);
 	pthread_mutex_lock(&c->lock);
@@ -129,6 +132,9 @@ static struct rp_node *node_bury(struct pathcache *c, struct rp_node *n)
 
 void pc_node_put(struct pathcache *c, struct rp_node *n)
 {
+	/* Its locked counts spin: for ever, where the holder is not in this process. */
+	if (c->mode == RP_MODE_LOCKED && pc_is_child())
+		return;
 	while (n) {
 		bool killed;
 
@@ -845,22 +851,25 @@ static bool start_known(struct pathcache *c, struct rp_node *dir)
 	return d->slot != RP_SLOT_NONE && rp_tree_loose_good(&c->tree, dir, d);
 }
 
-void pc_gen_update(struct pathcache *c, struct rp_node *n)
+int pc_gen_update(struct pathcache *c, struct rp_node *n)
 {
 	const struct rp_node *dir;
 	bool known;
 
 	if (rp_tree_attr_young(&c->tree, n))
-		return;
+		return 0;
 	pc_read_begin(); /* keeps the name that tells dir */
 	dir = rp_tree_gen_dir(n);
 	known = !dir || rp_tree_gen_known(&c->tree, dir);
 	pc_read_end();
 	if (known)
-		return;
+		return 0;
+	if (pc_is_child())
+		return -ECHILD;
 	pthread_mutex_lock(&c->lock);
 	rp_tree_gen(&c->tree, n);
 	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
 bool pc_start_known(struct pathcache *c, struct rp_node *dir)

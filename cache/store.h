@@ -64,8 +64,11 @@ int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_ans
 void pc_store_listing(struct pathcache *c, struct rp_node *dir, const void *entries, size_t bytes,
                       uint32_t n, uint64_t asked);
 
-/* Bring up to date what n's attributes are judged by; locks only where it is not. n is held. */
-void pc_gen_update(struct pathcache *c, struct rp_node *n);
+/*
+ * Bring up to date what n's attributes are judged by; locks only where it is not. n is held.
+ * Return: 0; -ECHILD.
+ */
+int pc_gen_update(struct pathcache *c, struct rp_node *n);
 
 /* Is dir's binding to be believed, once what lies above it is taken into account? */
 bool pc_start_known(struct pathcache *c, struct rp_node *dir);

@@ -16,4 +16,7 @@ int pc_test_protect(struct pathcache *cache, int readonly);
 /* Bytes of the cache's own mappings that are in memory. Return: 0 without any of its own. */
 uint64_t pc_test_resident(struct pathcache *cache);
 
+/* Take all locks that a call may wait for, or let them go. */
+void pc_test_locks(struct pathcache *cache, int taken);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fork.h"
 #include "pathcache.h"
 
 __thread struct pc_thread pc_thread;
@@ -42,6 +43,8 @@ static void thread_exit(void *self)
 {
 	struct pc_thread *t = self;
 
+	if (pc_is_child())
+		return;
 	pthread_mutex_lock(&registry);
 	while (t->all) {
 		struct pc_counts *counts = t->all;
@@ -74,6 +77,11 @@ static bool thread_watch(void)
 
 void pc_thread_register_slow(void)
 {
+	if (pc_is_child()) {
+		/* Nobody waits for readers here; liburcu's own lock may be held for ever. */
+		pc_rcu_stand_in();
+		return;
+	}
 	/*
 	 * Without the destructor an exiting thread would stay in liburcu's list;
 	 * keys run out at 1024 a process, long after this one was made.
@@ -105,6 +113,8 @@ struct pc_counts *pc_thread_counts_slow(struct pc_tally *t)
 	struct pc_thread *self = &pc_thread;
 	struct pc_counts *counts;
 
+	if (pc_is_child())
+		return &t->gone;
 	pthread_mutex_lock(&registry);
 	counts_free_closed(self);
 	for (counts = self->all; counts; counts = counts->next_thread)
@@ -161,6 +171,10 @@ void pc_tally_sum(struct pc_tally *t, uint64_t sum[PC_COUNTERS])
 
 int pathcache_thread_register(void)
 {
+	int rc = pc_fork_watch();
+
+	if (rc)
+		return rc;
 	if (!thread_watch())
 		return -ENOMEM;
 	if (!pc_rcu_registered())
@@ -175,3 +189,10 @@ void pathcache_thread_unregister(void)
 		return;
 	thread_exit(&pc_thread);
 }
+
+#if PC_TESTING
+pthread_mutex_t *pc_thread_registry(void)
+{
+	return &registry;
+}
+#endif

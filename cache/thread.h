@@ -11,6 +11,7 @@
 #define PC_THREAD_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -102,6 +103,8 @@ struct pc_tally *pc_cache_tally(struct pathcache *c);
 
 void pc_thread_register_slow(void);
 struct pc_counts *pc_thread_counts_slow(struct pc_tally *t);
+/* The registry lock, for a test's door. */
+pthread_mutex_t *pc_thread_registry(void);
 
 static inline struct pc_counts *pc_counts(struct pc_tally *t)
 {
