@@ -179,7 +179,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	struct pc_mem *mem;
 	char *p;
 
-	if (pc_mem_create(&mem, o->allocator, o->huge_pages))
+	if (pc_mem_create(&mem, o->allocator, o->budget, o->huge_pages))
 		return NULL;
 	p = pc_alloc(mem, PC_MEM_OTHER, sizeof(*c) + alignof(struct pathcache));
 	if (!p) {
@@ -407,6 +407,7 @@ int pathcache_set_budget(struct pathcache *cache, uint64_t budget)
 	pthread_mutex_lock(&cache->lock);
 	pc_evict_limit(cache, cache->coherence == PATHCACHE_COHERENCE_NONE ? 0 : budget);
 	pc_learn_limit(cache);
+	pc_mem_limit(cache->mem, budget);
 	all = pc_evict_far_over(cache);
 	pthread_mutex_unlock(&cache->lock);
 	shrink(cache, all);
@@ -441,5 +442,10 @@ void pc_test_locks(struct pathcache *cache, int taken)
 
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
 		move(locks[i]);
+}
+
+void pc_test_collapse(struct pathcache *cache)
+{
+	pc_mem_collapse(cache->mem);
 }
 #endif

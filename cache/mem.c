@@ -25,10 +25,13 @@ struct pc_mem {
 #include <jemalloc/jemalloc.h>
 
 #define EXTENT_ALIGN ((size_t)2 << 20) /* a huge page */
+#define PAGE ((size_t)4096)
 
+/* idle: for each page, whether the allocator has no use for it. */
 struct range {
-	void *base;
+	char *base;
 	size_t size;
+	bool *idle;
 };
 
 /* The ranges mapped for an arena. hooks must come first: jemalloc hands it back. */
@@ -37,23 +40,29 @@ struct extents {
 	pthread_mutex_t lock;
 	struct range *ranges;
 	size_t n, max;
-	bool huge_pages;
+	uint64_t budget; /* the largest since less than it was mapped */
+	bool huge_option, huge;
 };
 
-static bool range_add(struct extents *e, void *base, size_t size)
+static bool range_add(struct extents *e, void *base, size_t size, bool idle)
 {
+	bool *pages = malloc(size / PAGE);
+
+	if (!pages)
+		return false;
+	memset(pages, idle, size / PAGE);
 	if (e->n == e->max) {
 		size_t max = e->max ? e->max * 2 : 16;
 		struct range *r = realloc(e->ranges, max * sizeof(*r));
 
-		if (!r)
+		if (!r) {
+			free(pages);
 			return false;
+		}
 		e->ranges = r;
 		e->max = max;
 	}
-	e->ranges[e->n].base = base;
-	e->ranges[e->n].size = size;
-	e->n++;
+	e->ranges[e->n++] = (struct range){.base = base, .size = size, .idle = pages};
 	return true;
 }
 
@@ -85,16 +94,15 @@ static void *extent_alloc(extent_hooks_t *hooks, void *at, size_t size, size_t a
 	p = map_aligned(size, align > EXTENT_ALIGN ? align : EXTENT_ALIGN);
 	if (!p)
 		return NULL;
-	if (e->huge_pages)
-		madvise(p, size, MADV_HUGEPAGE);
 	pthread_mutex_lock(&e->lock);
-	if (!range_add(e, p, size)) {
+	if (range_add(e, p, size, !*commit)) {
+		madvise(p, size, e->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	} else {
 		munmap(p, size);
 		p = NULL;
 	}
 	pthread_mutex_unlock(&e->lock);
 	*zero = true;
-	*commit = true;
 	return p;
 }
 
@@ -105,11 +113,44 @@ static bool extent_keep(extent_hooks_t *hooks, void *p, size_t size, bool commit
 	return true;
 }
 
-static bool extent_purge(extent_hooks_t *hooks, void *p, size_t size, size_t offset, size_t len,
-                         unsigned arena)
+/* What two ranges were may be one to jemalloc. */
+static void mark_locked(struct extents *e, const char *p, size_t len, bool idle)
 {
-	(void)hooks, (void)size, (void)arena;
-	return madvise((char *)p + offset, len, MADV_DONTNEED) != 0;
+	for (size_t i = 0; i < e->n; i++) {
+		const struct range *r = &e->ranges[i];
+		const char *from = p > r->base ? p : r->base;
+		const char *to = p + len < r->base + r->size ? p + len : r->base + r->size;
+
+		if (from < to)
+			memset(r->idle + (size_t)(from - r->base) / PAGE, idle,
+			       (size_t)(to - from) / PAGE);
+	}
+}
+
+static bool extent_commit(extent_hooks_t *hooks, void *p, size_t size, size_t offset, size_t len,
+                          unsigned arena)
+{
+	struct extents *e = (struct extents *)hooks;
+
+	(void)size, (void)arena;
+	pthread_mutex_lock(&e->lock);
+	mark_locked(e, (char *)p + offset, len, false);
+	pthread_mutex_unlock(&e->lock);
+	return false;
+}
+
+static bool extent_decommit(extent_hooks_t *hooks, void *p, size_t size, size_t offset, size_t len,
+                            unsigned arena)
+{
+	struct extents *e = (struct extents *)hooks;
+
+	(void)size, (void)arena;
+	if (madvise((char *)p + offset, len, MADV_DONTNEED))
+		return true;
+	pthread_mutex_lock(&e->lock);
+	mark_locked(e, (char *)p + offset, len, true);
+	pthread_mutex_unlock(&e->lock);
+	return false;
 }
 
 static bool extent_split(extent_hooks_t *hooks, void *p, size_t size, size_t a, size_t b,
@@ -127,7 +168,7 @@ static bool extent_merge(extent_hooks_t *hooks, void *a, size_t an, void *b, siz
 	return false;
 }
 
-static int arena_create(struct pc_mem *m, bool huge_pages)
+static int arena_create(struct pc_mem *m, uint64_t budget, bool huge_pages)
 {
 	struct extents *e = calloc(1, sizeof(*e));
 	extent_hooks_t *hooks;
@@ -137,10 +178,13 @@ static int arena_create(struct pc_mem *m, bool huge_pages)
 		return -ENOMEM;
 	e->hooks.alloc = extent_alloc;
 	e->hooks.dalloc = extent_keep;
-	e->hooks.purge_forced = extent_purge;
+	e->hooks.commit = extent_commit;
+	e->hooks.decommit = extent_decommit;
 	e->hooks.split = extent_split;
 	e->hooks.merge = extent_merge;
-	e->huge_pages = huge_pages;
+	e->budget = budget;
+	e->huge_option = huge_pages;
+	e->huge = huge_pages;
 	pthread_mutex_init(&e->lock, NULL);
 	hooks = &e->hooks;
 	if (mallctl("arenas.create", &m->arena, &len, &hooks, sizeof(hooks)) != 0) {
@@ -167,11 +211,60 @@ static void arena_destroy(struct pc_mem *m)
 	struct extents *e = m->extents;
 
 	arena_control(m, "arena.0.destroy");
-	for (size_t i = 0; i < e->n; i++)
+	for (size_t i = 0; i < e->n; i++) {
 		munmap(e->ranges[i].base, e->ranges[i].size);
+		free(e->ranges[i].idle);
+	}
 	pthread_mutex_destroy(&e->lock);
 	free(e->ranges);
 	free(e);
+}
+
+static void advise_locked(struct extents *e, bool huge)
+{
+	if (huge == e->huge)
+		return;
+	e->huge = huge;
+	for (size_t i = 0; i < e->n; i++)
+		madvise(e->ranges[i].base, e->ranges[i].size,
+		        huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+static void extents_limit(struct extents *e, uint64_t budget)
+{
+	uint64_t mapped = 0;
+
+	pthread_mutex_lock(&e->lock);
+	for (size_t i = 0; i < e->n; i++)
+		mapped += e->ranges[i].size;
+	if (budget > e->budget || budget >= mapped)
+		e->budget = budget;
+	advise_locked(e, e->huge_option && budget >= e->budget);
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* Where a huge page was made of a few pages in use, those beside them came back. */
+static void range_drop_idle(const struct range *r)
+{
+	size_t n = r->size / PAGE;
+
+	for (size_t i = 0, to; i < n; i = to) {
+		for (to = i + 1; to < n && r->idle[to] == r->idle[i];)
+			to++;
+		if (r->idle[i])
+			madvise(r->base + i * PAGE, (to - i) * PAGE, MADV_DONTNEED);
+	}
+}
+
+static void arena_trim(const struct pc_mem *m)
+{
+	struct extents *e = m->extents;
+
+	arena_control(m, "arena.0.purge");
+	pthread_mutex_lock(&e->lock);
+	for (size_t i = 0; i < e->n; i++)
+		range_drop_idle(&e->ranges[i]);
+	pthread_mutex_unlock(&e->lock);
 }
 
 static int arena_flags(const struct pc_mem *m, size_t size)
@@ -199,9 +292,9 @@ static size_t builtin_cost(const struct pc_mem *m, size_t size)
 	return nallocx(size, arena_flags(m, size));
 }
 #else
-static int arena_create(struct pc_mem *m, bool huge_pages)
+static int arena_create(struct pc_mem *m, uint64_t budget, bool huge_pages)
 {
-	(void)m, (void)huge_pages;
+	(void)m, (void)budget, (void)huge_pages;
 	return 0;
 }
 
@@ -228,7 +321,8 @@ static size_t builtin_cost(const struct pc_mem *m, size_t size)
 }
 #endif
 
-int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, bool huge_pages)
+int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, uint64_t budget,
+                  bool huge_pages)
 {
 	struct pc_mem *m = calloc(1, sizeof(*m));
 	int rc = 0;
@@ -238,7 +332,7 @@ int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, 
 	if (alloc)
 		m->alloc = *alloc;
 	else
-		rc = arena_create(m, huge_pages);
+		rc = arena_create(m, budget, huge_pages);
 	if (rc) {
 		free(m);
 		return rc;
@@ -318,11 +412,21 @@ uint64_t pc_mem_bytes(const struct pc_mem *m)
 	return sum;
 }
 
+void pc_mem_limit(struct pc_mem *m, uint64_t budget)
+{
+#if PC_JEMALLOC
+	if (m->extents)
+		extents_limit(m->extents, budget);
+#else
+	(void)m, (void)budget;
+#endif
+}
+
 void pc_mem_trim(struct pc_mem *m)
 {
 #if PC_JEMALLOC
 	if (m->extents)
-		arena_control(m, "arena.0.purge");
+		arena_trim(m);
 #else
 	(void)m;
 #endif
@@ -350,7 +454,7 @@ int pc_mem_protect(struct pc_mem *m, bool readonly)
 #if PC_JEMALLOC
 static uint64_t range_resident(const struct range *r)
 {
-	size_t pages = r->size / 4096;
+	size_t pages = r->size / PAGE;
 	unsigned char *in = malloc(pages);
 	uint64_t n = 0;
 
@@ -358,7 +462,24 @@ static uint64_t range_resident(const struct range *r)
 		for (size_t i = 0; i < pages; i++)
 			n += in[i] & 1;
 	free(in);
-	return n * 4096;
+	return n * PAGE;
+}
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+void pc_mem_collapse(struct pc_mem *m)
+{
+	struct extents *e = m->extents;
+
+	if (!e)
+		return;
+	pthread_mutex_lock(&e->lock);
+	for (size_t i = 0; i < e->n; i++)
+		for (size_t at = 0; at < e->ranges[i].size; at += EXTENT_ALIGN)
+			madvise(e->ranges[i].base + at, EXTENT_ALIGN, MADV_COLLAPSE);
+	pthread_mutex_unlock(&e->lock);
 }
 
 uint64_t pc_mem_resident(struct pc_mem *m)
@@ -375,6 +496,11 @@ uint64_t pc_mem_resident(struct pc_mem *m)
 	return sum;
 }
 #else
+void pc_mem_collapse(struct pc_mem *m)
+{
+	(void)m;
+}
+
 uint64_t pc_mem_resident(struct pc_mem *m)
 {
 	(void)m;

@@ -35,7 +35,8 @@ enum pc_mem_class {
 struct pc_mem;
 
 /* Return: 0; -ENOMEM. alloc: NULL for the built-in allocator. */
-int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, bool huge_pages);
+int pc_mem_create(struct pc_mem **out, const struct pathcache_allocator *alloc, uint64_t budget,
+                  bool huge_pages);
 
 /* Everything still allocated goes with it. */
 void pc_mem_destroy(struct pc_mem *m);
@@ -60,6 +61,13 @@ size_t pc_mem_cost(const struct pc_mem *m, size_t size);
 uint64_t pc_mem_bytes(const struct pc_mem *m);
 uint64_t pc_mem_bytes_of(const struct pc_mem *m, enum pc_mem_class cls);
 
+/*
+ * The budget, which has changed. While it is smaller than one under which more than
+ * it was mapped, huge pages are advised against: the kernel may make a whole one at any
+ * time where one page of it is in use, and what was given back would be in memory again.
+ */
+void pc_mem_limit(struct pc_mem *m, uint64_t budget);
+
 /* Give free pages back to the system now; the built-in allocator does so by itself after seconds. */
 void pc_mem_trim(struct pc_mem *m);
 
@@ -69,6 +77,9 @@ int pc_mem_protect(struct pc_mem *m, bool readonly);
 #if PC_TESTING
 /* Bytes of own extents that are in memory; 0 without own extents. */
 uint64_t pc_mem_resident(struct pc_mem *m);
+
+/* Do now what khugepaged would in the end, where it may: make huge pages of those in part in use. */
+void pc_mem_collapse(struct pc_mem *m);
 #endif
 
 #endif

@@ -248,7 +248,10 @@ struct pathcache_allocator {
  *   0 = as long as it takes. Default 0.
  * max_dirfds: O_PATH descriptors of directories kept open for misses (real
  *   trees only), at least 1. Default 256.
- * huge_pages: advise the kernel to back the arena with huge pages. Default 1.
+ * huge_pages: 1 advises the kernel to back the arena with huge pages, 0 advises
+ *   against it. The kernel may make a whole one where one page of it is in use, so all
+ *   memory that was ever used under this budget may be resident, also when little of
+ *   it is needed; see pathcache_set_budget(). Default 1.
  * allocator: NULL for the built-in one. Copied.
  * memo_share: percent of the budget, less what an empty cache takes, that memos of
  *   finished walks may take, the table included; at most 90, 0 = none are kept. A
@@ -587,11 +590,12 @@ int pathcache_fd(struct pathcache *cache);
  * Change the budget (see struct pathcache_options), and with it all shares of it.
  * What is over a smaller one goes before the call returns, in steps between which
  * other threads go on; held objects stay. Where less than half of what is there may
- * stay, all goes: what was left would keep nearly every page of memory in use. With 0 nothing is believed any more:
- * every query asks the backend, held objects included. Memory goes back to the
- * system but for tables of the largest size so far, about 24 bytes a name, and but
- * for pages that what is left has a part of: with a quarter of the budget up to
- * three times what is counted.
+ * stay, all goes: what was left would keep nearly every page of memory in use.
+ * With 0 nothing is believed any more: every query asks the backend, held objects
+ * included. Memory goes back to the system but for tables of the largest size so
+ * far, about 24 bytes a name, and but for pages that what is left has a part of:
+ * with a quarter of the budget up to three times what is counted. So that it stays
+ * away, huge pages are advised against until the budget is as large as before.
  * Return: 0, also under PATHCACHE_COHERENCE_NONE, where nothing changes; -EINVAL;
  *   -EDEADLK inside a read section, nothing is changed then.
  * Context: as pathcache_maintain().

@@ -19,4 +19,10 @@ uint64_t pc_test_resident(struct pathcache *cache);
 /* Take all locks that a call may wait for, or let them go. */
 void pc_test_locks(struct pathcache *cache, int taken);
 
+/*
+ * Do what khugepaged does in seconds to minutes, and may do at any time: make huge
+ * pages where a part of one is in memory. Nothing where the kernel cannot, or may not.
+ */
+void pc_test_collapse(struct pathcache *cache);
+
 #endif

@@ -64,15 +64,32 @@ static void fill(struct margin *m)
 		ask_next(m);
 }
 
-/* limit: percent of what is counted, beside what stands for itself: two huge pages. */
+/*
+ * Once the kernel has made what huge pages it may, as it does in the background.
+ * limit: percent of what is counted, beside what stands for itself: two huge pages.
+ */
 static void check_margin(struct margin *m, const char *when, unsigned limit)
 {
-	uint64_t resident = pc_test_resident(m->cache), bytes = ts_stats(m->cache).bytes;
+	uint64_t resident, bytes = ts_stats(m->cache).bytes;
 
+	if (m->huge_pages)
+		pc_test_collapse(m->cache);
+	resident = pc_test_resident(m->cache);
 	printf("      %-28s%s %6llu KiB counted, %6llu resident: %.3f\n", when,
 	       m->huge_pages ? " huge" : "     ", (unsigned long long)bytes >> 10,
 	       (unsigned long long)resident >> 10, (double)resident / (double)bytes);
 	CHECK(resident <= bytes / 100 * limit + ((uint64_t)4 << 20));
+}
+
+/* Pages that were given back and that huge pages brought back since. */
+static void check_emptied(struct margin *m)
+{
+	CHECK_EQ(pathcache_set_budget(m->cache, 0), 0);
+	CHECK_EQ(pathcache_set_budget(m->cache, BUDGET), 0);
+	if (m->huge_pages)
+		pc_test_collapse(m->cache);
+	CHECK_EQ(pathcache_set_budget(m->cache, BUDGET / 2), 0);
+	check_margin(m, "emptied and half of it", SHRUNK);
 }
 
 static void scenario(bool huge_pages)
@@ -106,6 +123,7 @@ static void scenario(bool huge_pages)
 	for (unsigned i = 0; i < once; i++)
 		ask_next(&m);
 	check_margin(&m, "all of it again", FULL);
+	check_emptied(&m);
 	ts_endless_close(&m.ns, m.cache);
 }
 
