@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "scene.h"
@@ -701,16 +702,25 @@ static void every_name_of_a_large_directory_is_found_again(void)
 	scene_end(&s);
 }
 
+/* Of the processor: others may have it meanwhile. */
+static uint64_t spent_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static uint64_t time_absent(struct app *app, char (*names)[32], unsigned n)
 {
 	uint64_t best = UINT64_MAX;
 
 	for (int round = 0; round < 4; round++) {
-		uint64_t start = ts_now_ns(), took;
+		uint64_t start = spent_ns(), took;
 
 		for (unsigned i = 0; i < n; i++)
 			CHECK_EQ(ts_stat_err(app->cache, names[i]), -ENOENT);
-		took = ts_now_ns() - start;
+		took = spent_ns() - start;
 		if (round && took < best)
 			best = took;
 	}
