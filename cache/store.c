@@ -644,8 +644,8 @@ static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *nam
 		node = object_get(c, a, asked, true, &good, &made);
 		out->node = node;
 	}
-	/* A directory is searched by what is stored, so that must be good. */
-	if (a && (!node || (!good && rp_node_is_dir(node))))
+	/* A directory is searched, and a link followed, by what is stored, so that must be good. */
+	if (a && (!node || (!good && (rp_node_is_dir(node) || S_ISLNK(node->type)))))
 		d = NULL;
 	else
 		d = bind_name(c, dir, name, len, node);

@@ -348,6 +348,33 @@ static void a_link_keeps_no_overtaken_text(void)
 	app_end(&app);
 }
 
+/* Announced as the object that was held before, whose text was announced once already. */
+static void an_overtaken_answer_makes_no_link_of_its_old_text(void)
+{
+	struct flight flight = {.ask = ask_link, .path = "/l"};
+	struct pathcache_entry *entry;
+	struct ts_object *link;
+	struct app app;
+	char *told;
+
+	app_begin(&app);
+	flight.app = &app;
+	link = ts_ns_add(&app.ns, "/l", S_IFLNK | 0777, "one");
+	entry = get_link(&app, "/l");
+	set_link(&app, "/l", "two");
+	CHECK_EQ(pathcache_invalidate_entry(app.cache, entry), 0);
+	flight_begin(&flight, TS_LOOKUP, "l");
+	told = link->link; /* copied from when the flight goes on */
+	link->link = strdup("three");
+	CHECK_EQ(pathcache_invalidate_entry(app.cache, entry), 0);
+	flight_end(&flight);
+	CHECK_EQ(flight.rc, 3);
+	CHECK(link_says(&app, "/l", "three"));
+	pathcache_put(app.cache, entry);
+	free(told);
+	app_end(&app);
+}
+
 static void a_link_announced_as_an_object_gets_its_new_text(void)
 {
 	struct pathcache_entry *entry;
@@ -786,6 +813,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_nameless_file_keeps_no_overtaken_attributes),
 	TS_CASE(a_nameless_start_keeps_no_overtaken_mode),
 	TS_CASE(a_link_keeps_no_overtaken_text),
+	TS_CASE(an_overtaken_answer_makes_no_link_of_its_old_text),
 	TS_CASE(a_link_announced_as_an_object_gets_its_new_text),
 	TS_CASE(a_stale_flight_is_not_joined),
 	TS_CASE(a_later_flight_does_not_land_an_older_answer),
