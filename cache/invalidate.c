@@ -58,8 +58,8 @@ static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name
 	rp_node_attr_drop(dir, stamp);
 	if (!PC_LIST_OMITTED(PC_LIST_OMIT_NAME))
 		pc_list_end(c, dir);
-	/* A stale one does not say what the name led to until now. */
-	if (!d || d->id < rp_tree_gen(&c->tree, dir))
+	/* A stale one, or one from after the change, does not say what the name led to until now. */
+	if (!d || !d->node || d->id < rp_tree_gen(&c->tree, dir))
 		rp_tree_loose_changed(&c->tree, stamp);
 	if (!d)
 		return;

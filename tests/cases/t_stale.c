@@ -743,6 +743,23 @@ static void a_hard_link_is_asked_again_when_a_name_not_in_memory_is_announced(vo
 	app_end(&app);
 }
 
+/* The name is found absent before that is announced: that it led to nothing is news. */
+static void a_hard_link_is_asked_again_when_its_name_was_found_absent(void)
+{
+	struct pathcache_entry *dir;
+	struct app app;
+
+	hard_begin(&app);
+	CHECK_EQ(attr_of(app.cache, "/q/b").nlink, 2);
+	ts_ns_remove(&app.ns, "/p/a");
+	CHECK_EQ(ts_stat_err(app.cache, "/p/a"), -ENOENT);
+	dir = ts_get(app.cache, "/p");
+	announce(&app, dir, "a");
+	CHECK_EQ(attr_of(app.cache, "/q/b").nlink, 1);
+	pathcache_put(app.cache, dir);
+	app_end(&app);
+}
+
 static void a_hard_link_takes_no_answer_from_before_its_other_name_was_announced(void)
 {
 	struct flight flight = {.ask = ask_stat, .path = "/q/b"};
@@ -826,6 +843,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_nameless_parent_closed_by_name_is_judged_anew),
 	TS_CASE(a_mode_that_was_answered_is_a_mode_that_is_judged),
 	TS_CASE(a_hard_link_is_asked_again_when_a_name_not_in_memory_is_announced),
+	TS_CASE(a_hard_link_is_asked_again_when_its_name_was_found_absent),
 	TS_CASE(a_hard_link_takes_no_answer_from_before_its_other_name_was_announced),
 	TS_CASE(a_hard_link_in_memory_is_asked_again_by_each_of_its_names),
 	TS_CASE(a_path_from_before_all_was_announced_is_not_told),
