@@ -155,6 +155,7 @@ static void cache_free(struct pathcache *c)
 {
 	struct pc_mem *mem = c->mem;
 
+	pc_worker_stop(c);
 	c->backend->fini(c->backend_data);
 	pc_dirfds_fini(c);
 	pc_loop_fini(&c->loop);
@@ -164,6 +165,7 @@ static void cache_free(struct pathcache *c)
 	tables_free(c);
 	slots_free(c);
 	pthread_mutex_destroy(&c->lock);
+	pthread_mutex_destroy(&c->worker.lock);
 	if (c->tally) {
 		pc_tally_fini(c->tally);
 		free(c->tally);
@@ -197,6 +199,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->coherence = (enum pathcache_coherence)o->coherence;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_loop_init(&c->loop);
+	pc_worker_init(&c->worker);
 	pc_flights_init(&c->flights);
 	pc_learn_init(c, o);
 	return c;
@@ -251,6 +254,8 @@ static int cache_open(struct pathcache **out, const struct pc_backend *backend, 
 	c->backend = backend;
 	c->backend_data = data;
 	rc = parts_create(c, o);
+	if (!rc && o->thread)
+		rc = pc_worker_start(c);
 	if (!rc)
 		rc = root_create(c, root);
 	if (rc) {
@@ -258,6 +263,7 @@ static int cache_open(struct pathcache **out, const struct pc_backend *backend, 
 		return rc;
 	}
 	pc_evict_settle(c);
+	pc_worker_release(c);
 	*out = c;
 	return 0;
 }
@@ -324,8 +330,12 @@ int pathcache_close(struct pathcache *cache)
 		return -ECHILD;
 	if (!pc_rcu_may_wait_quiescent())
 		return -EDEADLK;
-	if (is_busy(cache))
+	pc_worker_hold(cache); /* what it holds for a moment is not the application's */
+	if (is_busy(cache)) {
+		pc_worker_release(cache);
 		return -EBUSY;
+	}
+	pc_worker_stop(cache);
 	pc_store_fini(cache);
 	cache_free(cache);
 	return 0;
@@ -333,7 +343,7 @@ int pathcache_close(struct pathcache *cache)
 
 /* ---- upkeep ---------------------------------------------------------------- */
 
-static bool upkeep_step(struct pathcache *c, uint32_t n)
+bool pc_upkeep_step(struct pathcache *c, uint32_t n)
 {
 	bool more;
 
@@ -344,7 +354,7 @@ static bool upkeep_step(struct pathcache *c, uint32_t n)
 	pthread_mutex_unlock(&c->lock);
 	more |= pc_learn_trim(c, n);
 	pc_reclaim(c);
-	return more || atomic_load_explicit(&c->deferred, memory_order_relaxed) != 0;
+	return more;
 }
 
 int pathcache_maintain(struct pathcache *cache, uint32_t budget)
@@ -360,7 +370,8 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget)
 		return -EDEADLK;
 	/* The application's allocator, or its release, may be a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	more = upkeep_step(cache, budget);
+	more = pc_upkeep_step(cache, budget) ||
+	       atomic_load_explicit(&cache->deferred, memory_order_relaxed) != 0;
 	pthread_setcancelstate(cancel, NULL);
 	return more;
 }

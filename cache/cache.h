@@ -5,6 +5,7 @@
  * Locks, in the order they are taken; none is held over a backend call, and
  * none while waiting for a grace period:
  *
+ *   0. worker.lock   a step of upkeep; taken at close  worker.c
  *   1. flights.lock  who asks the backend for what        flight.c
  *   2. learn.lock    memos; never waited for by a query   learn.c
  *   3. lock          the change lock: tree, objects,      store.c
@@ -31,6 +32,7 @@
 #include "pathcache.h"
 #include "thread.h"
 #include "walk.h"
+#include "worker.h"
 
 /* What waits for a grace period. */
 struct pc_retired {
@@ -118,6 +120,7 @@ struct pathcache {
 	struct pc_flights flights;
 	struct pc_dirfds dirfds;
 	struct pc_loop loop;
+	struct pc_worker worker;
 };
 
 /*
@@ -125,6 +128,12 @@ struct pathcache {
  * it lacks stays as it is in to, what is beyond must be zero. Return: 0; -EINVAL; -E2BIG.
  */
 int pc_versioned_copy(void *to, size_t to_size, const void *from);
+
+/*
+ * A round of upkeep, n objects to look at; may wait for a grace period. Return:
+ * whether there is more. Context: as pathcache_maintain().
+ */
+bool pc_upkeep_step(struct pathcache *c, uint32_t n);
 
 static inline void pc_count(struct pathcache *c, enum pc_counter i)
 {

@@ -137,6 +137,7 @@ static void drop_subtree(struct pathcache *c, struct rp_node *dir)
 	c->sweep.needed = true;
 	pthread_mutex_unlock(&c->lock);
 	pc_read_end();
+	pc_worker_wake(&c->worker);
 }
 
 int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry *dir)

@@ -576,6 +576,8 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st)
 		make_room(c);
 	pthread_mutex_unlock(&c->learn.lock);
 	pthread_setcancelstate(cancel, NULL);
+	if (c->worker.running && pc_learn_waits(c))
+		pc_worker_wake(&c->worker);
 }
 
 void pc_learn_checked(struct pathcache *c, struct rp_memo *m, uint64_t epoch)

@@ -287,8 +287,11 @@ struct pathcache_allocator {
  * stale_ms: for so much longer the old answer is given while another thread asks
  *   for the new one. At most 2^31 - 1. Default 0.
  * strict: 1 = every query begins with a pathcache_sync(). Default 0.
- * thread: 1 = a thread of the cache's own, all signals blocked, does what
- *   pathcache_maintain() does, until pathcache_close(). Default 0.
+ * thread: 1 = a thread of the cache's own, named "pathcache", all signals blocked,
+ *   does what pathcache_maintain() does, until pathcache_close(). Queries then
+ *   never wait for a grace period. The backend's release and an allocator's
+ *   functions are called in it as well. It sleeps until there is something to do.
+ *   Default 0.
  */
 struct pathcache_options {
 	size_t size;
@@ -324,18 +327,19 @@ void pathcache_options_init(struct pathcache_options *opt);
  *   other directory paths resolve as openat2(2) with RESOLVE_IN_ROOT does.
  * opt: NULL for the defaults.
  * Return: 0 and *out, owned by the caller; -ENOENT, -ENOTDIR, -EACCES and
- *   other errors of open(2) on dir; -ENOMEM; -EMFILE; -EINVAL, -E2BIG.
+ *   other errors of open(2) on dir; -ENOMEM; -EMFILE; -EINVAL, -E2BIG; -EAGAIN:
+ *   no thread could be started (option thread).
  * Context: may block; not inside a read section.
  */
 int pathcache_open(struct pathcache **out, const char *dir, const struct pathcache_options *opt);
 
 /*
- * Close the cache and free its memory. Waits for a grace period.
+ * Close the cache, end its thread and free its memory. Waits for a grace period.
  * Return: 0; -EBUSY while entries are held or a call is known to be under way
  *   (nothing is closed then, and the cache stays usable); -EDEADLK inside a
  *   read section of the calling thread.
- * Context: no other thread may use the cache any more; may block. In the QSBR
- *   flavour a quiescent state of the calling thread.
+ * Context: no other thread may use the cache any more; may block; not from a
+ *   backend callback. In the QSBR flavour a quiescent state of the calling thread.
  */
 int pathcache_close(struct pathcache *cache);
 
@@ -895,7 +899,7 @@ struct pathcache_ops {
  * root: the root directory, as a lookup would have answered it. Its handle is
  *   released at close; when opening fails it stays the caller's.
  * Return: 0 and *out; -EINVAL, -E2BIG; -ENOTDIR when root is no directory;
- *   -ENOMEM.
+ *   -ENOMEM; -EMFILE and -EAGAIN as pathcache_open().
  * Context: may block; not inside a read section.
  */
 int pathcache_open_ops(struct pathcache **out, const struct pathcache_ops *ops, void *ctx,

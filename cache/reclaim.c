@@ -184,13 +184,24 @@ void pc_reclaim(struct pathcache *c)
 	retired_free(c, &r);
 }
 
+/* Does more than backlog bytes wait, or something for a grace period? */
+static bool reclaim_is_due(const struct pathcache *c, uint64_t backlog)
+{
+	return atomic_load_explicit(&c->deferred, memory_order_relaxed) > backlog ||
+	       atomic_load_explicit(&c->crowded, memory_order_relaxed) || pc_learn_waits(c);
+}
+
 void pc_upkeep(struct pathcache *c)
 {
 	uint64_t backlog = atomic_load_explicit(&c->clock.backlog, memory_order_relaxed);
 
-	if ((atomic_load_explicit(&c->deferred, memory_order_relaxed) <= backlog &&
-	     !atomic_load_explicit(&c->crowded, memory_order_relaxed) && !pc_learn_waits(c)) ||
-	    !pc_rcu_may_wait())
+	if (c->worker.running) {
+		/* So early that the backlog is not filled before it is done. */
+		if (reclaim_is_due(c, backlog / 2))
+			pc_worker_wake(&c->worker);
+		return;
+	}
+	if (!reclaim_is_due(c, backlog) || !pc_rcu_may_wait())
 		return;
 	if (atomic_exchange_explicit(&c->reclaiming, 1, memory_order_relaxed))
 		return;

@@ -57,7 +57,10 @@ uint32_t pc_sweep(struct pathcache *c, uint32_t n);
 /* Pay a grace period and free what waited for it. Context: no lock, no read section. */
 void pc_reclaim(struct pathcache *c);
 
-/* pc_reclaim() where the backlog is over its limit, nobody else pays, and this thread may wait. */
+/*
+ * pc_reclaim() where the backlog is over its limit, nobody else pays, and this thread
+ * may wait; with a worker that is woken instead. Context: no lock.
+ */
 void pc_upkeep(struct pathcache *c);
 
 /* Free everything. Context: close; nobody else uses the cache. */

@@ -32,6 +32,7 @@ static void hold_locks(void *arg)
 {
 	struct holder *h = arg;
 
+	ts_online();
 	ts_read_lock();
 	pc_test_locks(h->cache, 1);
 	atomic_store(&h->taken, true);
@@ -39,6 +40,7 @@ static void hold_locks(void *arg)
 		usleep(200);
 	pc_test_locks(h->cache, 0);
 	ts_read_unlock();
+	ts_offline();
 }
 
 static void holder_start(struct holder *h, struct pathcache *cache)
