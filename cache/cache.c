@@ -100,6 +100,9 @@ static int options_take(struct pathcache_options *o, const struct pathcache_opti
 		return -EINVAL;
 	if (o->coherence == PATHCACHE_COHERENCE_NONE)
 		o->budget = 0;
+	if (o->strict)
+		/* A memo's hit asks nothing, and so costs others nothing either. */
+		o->memo_share = 0;
 	if (o->allocator && (!o->allocator->alloc || !o->allocator->free))
 		return -EINVAL;
 	return 0;
@@ -158,6 +161,7 @@ static void cache_free(struct pathcache *c)
 	pc_worker_stop(c);
 	c->backend->fini(c->backend_data);
 	pc_dirfds_fini(c);
+	pc_events_fini(c);
 	pc_loop_fini(&c->loop);
 	pc_flights_fini(&c->flights);
 	pc_learn_fini(c);
@@ -197,9 +201,11 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->wait_ms = o->wait_ms;
 	c->complete_max = o->complete_max;
 	c->coherence = (enum pathcache_coherence)o->coherence;
+	c->strict = o->strict;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_loop_init(&c->loop);
 	pc_worker_init(&c->worker);
+	pc_events_init(c);
 	pc_flights_init(&c->flights);
 	pc_learn_init(c, o);
 	return c;
@@ -258,6 +264,8 @@ static int cache_open(struct pathcache **out, const struct pc_backend *backend, 
 		rc = pc_worker_start(c);
 	if (!rc)
 		rc = root_create(c, root);
+	if (!rc && c->coherence == PATHCACHE_COHERENCE_EVENTS)
+		rc = pc_events_open(c, o);
 	if (rc) {
 		cache_free(c);
 		return rc;
@@ -345,11 +353,11 @@ int pathcache_close(struct pathcache *cache)
 
 bool pc_upkeep_step(struct pathcache *c, uint32_t n)
 {
-	bool more;
+	bool more = pc_events_drain(c, n);
 
 	pthread_mutex_lock(&c->lock);
 	pc_sweep(c, n);
-	more = c->sweep.running || c->sweep.needed;
+	more |= c->sweep.running || c->sweep.needed;
 	more |= pc_evict_step(c);
 	pthread_mutex_unlock(&c->lock);
 	more |= pc_learn_trim(c, n);
@@ -374,6 +382,20 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget)
 	       atomic_load_explicit(&cache->deferred, memory_order_relaxed) != 0;
 	pthread_setcancelstate(cancel, NULL);
 	return more;
+}
+
+int pathcache_sync(struct pathcache *cache)
+{
+	int cancel;
+
+	if (!cache)
+		return -EINVAL;
+	if (pc_is_child())
+		return -ECHILD;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pc_events_sync(cache);
+	pthread_setcancelstate(cancel, NULL);
+	return 0;
 }
 
 static void shrink(struct pathcache *c, bool all)

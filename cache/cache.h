@@ -5,13 +5,15 @@
  * Locks, in the order they are taken; none is held over a backend call, and
  * none while waiting for a grace period:
  *
- *   0. worker.lock   a step of upkeep; taken at close  worker.c
- *   1. flights.lock  who asks the backend for what        flight.c
- *   2. learn.lock    memos; never waited for by a query   learn.c
- *   3. lock          the change lock: tree, objects,      store.c
+ *   1. worker.lock   a step of upkeep; taken at close         worker.c
+ *   2. events.drain  reading events until they are applied    events.c
+ *   3. events.arm    watches of the kernel                    events.c
+ *   4. flights.lock  who asks the backend for what            flight.c
+ *   5. learn.lock    memos; never waited for by a query       learn.c
+ *   6. lock          the change lock: tree, objects,          store.c
  *                    retired memory
- *   4. dirfds.lock   descriptors of directories           dirfd.c
- *   5. registry      threads' counters                    thread.c
+ *   7. dirfds.lock   descriptors of directories               dirfd.c
+ *   8. registry      threads' counters                        thread.c
  *
  * One change lock for all: a rename, an exchange, a move seen behind our back
  * are one critical section of well under a microsecond, next to a backend call
@@ -25,6 +27,7 @@
 #include "age.h"
 #include "backend.h"
 #include "dirfd.h"
+#include "events.h"
 #include "flight.h"
 #include "loop.h"
 #include "mem.h"
@@ -92,6 +95,7 @@ struct pathcache {
 	/* const after open */
 	enum rp_mode mode;
 	enum pathcache_coherence coherence;
+	bool strict;
 	struct pc_tally *tally;
 	struct rp_cred self;
 	uint32_t *self_groups; /* what self borrows */
@@ -121,6 +125,7 @@ struct pathcache {
 	struct pc_dirfds dirfds;
 	struct pc_loop loop;
 	struct pc_worker worker;
+	struct pc_events events;
 };
 
 /*

@@ -11,7 +11,7 @@
 #ifndef PC_COHERENCE_H
 #define PC_COHERENCE_H
 
-#include "cache.h"
+#include "evict.h"
 
 /* Is what is learned of dir now to expire? */
 static inline bool pc_is_leased(const struct pathcache *c, const struct rp_node *dir)
@@ -21,6 +21,36 @@ static inline bool pc_is_leased(const struct pathcache *c, const struct rp_node 
 	if (c->coherence == PATHCACHE_COHERENCE_TTL || flags & RP_N_UNTOLD)
 		return true;
 	return c->coherence == PATHCACHE_COHERENCE_EVENTS && !(flags & RP_N_WATCHED);
+}
+
+/*
+ * Is what was asked of dir at asked, and is stored now, to expire? Also where it
+ * became watched, or was changed, in between. Context: change lock.
+ */
+static inline bool pc_is_leased_since(const struct pathcache *c, const struct rp_node *dir,
+                                      uint64_t asked)
+{
+	return pc_is_leased(c, dir) || (c->coherence == PATHCACHE_COHERENCE_EVENTS &&
+	                                rp_dirnode_const(dir)->names_stamp > asked);
+}
+
+/* May the kernel be asked to tell of changes in dir? */
+static inline bool pc_may_arm(const struct rp_node *dir)
+{
+	return !(rp_node_flags(dir) &
+	         (RP_N_WATCHED | RP_N_UNTOLD | RP_N_PRIVATE | RP_N_KERNEL | RP_N_NO_CHILDREN));
+}
+
+/*
+ * The backend is going to be asked about dir, held, or about names in it: arm it,
+ * and only then look at the number that the answer will be judged by. dir: NULL
+ * where it has no place. Context: no lock, no read section; may block.
+ */
+static inline uint64_t pc_asked(struct pathcache *c, struct rp_node *dir)
+{
+	if (c->coherence == PATHCACHE_COHERENCE_EVENTS && dir && pc_may_arm(dir) && pc_budget(c))
+		pc_events_arm(c, dir);
+	return rp_tree_now(&c->tree);
 }
 
 #endif

@@ -39,6 +39,8 @@ int pathcache_readdir(struct pathcache *cache, struct pathcache_entry *dir, uint
 		return -ENOTDIR;
 	if (pc_is_child())
 		return -ECHILD;
+	if (cache->strict)
+		pathcache_sync(cache);
 	return pc_list(cache, pc_node(dir), cookie, fn, arg);
 }
 

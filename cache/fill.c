@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evict.h"
+#include "coherence.h"
 
 /* An errno that is an answer to the one who asked, not to everybody. */
 static bool is_refusal(int err)
@@ -64,7 +64,7 @@ static void lead_cancelled(void *arg)
 static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_node *dir,
                      const char *name, size_t len, const struct rp_cred *cred, struct pc_found *out)
 {
-	uint64_t asked = rp_tree_now(&c->tree);
+	uint64_t asked = pc_asked(c, dir);
 	struct lead lead = {c, flight};
 	struct pc_answer a;
 	bool shared;
@@ -112,7 +112,7 @@ int pc_fill_name(struct pathcache *c, struct rp_node *dir, const char *path, siz
 int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                    struct pc_found *out)
 {
-	uint64_t asked = rp_tree_now(&c->tree);
+	uint64_t asked = pc_asked(c, dir);
 	struct pc_answer a;
 	int fd = -1, rc;
 
@@ -134,7 +134,7 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                   struct rp_perm *perm, uint32_t *flags)
 {
-	uint64_t asked = rp_tree_now(&c->tree);
+	uint64_t asked = pc_asked(c, dir);
 	struct pc_answer a;
 	int rc = c->backend->getattr(c, dir, cred, &a);
 
@@ -146,10 +146,30 @@ int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred
 	return pc_budget(c) ? pc_store_start(c, dir, &a, asked) : 0;
 }
 
+/* As pc_asked(), of what tells when node's attributes change: a directory itself, else where its name is. */
+static uint64_t node_asked(struct pathcache *c, struct rp_node *node)
+{
+	const struct rp_dentry *d;
+	struct rp_node *dir = NULL;
+	uint64_t asked;
+
+	if (c->coherence != PATHCACHE_COHERENCE_EVENTS || rp_node_is_dir(node))
+		return pc_asked(c, node);
+	pc_read_begin();
+	d = rp_node_name(node);
+	if (d && d->dir && lockref_get(&d->dir->ref))
+		dir = d->dir;
+	pc_read_end();
+	asked = pc_asked(c, dir);
+	if (dir)
+		pc_node_put(c, dir);
+	return asked;
+}
+
 int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
                  struct rp_attr *attr, uint32_t *flags)
 {
-	uint64_t asked = rp_tree_now(&c->tree);
+	uint64_t asked = node_asked(c, node);
 	struct pc_answer a;
 	int rc = c->backend->getattr(c, node, cred, &a);
 

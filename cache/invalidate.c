@@ -121,20 +121,25 @@ int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *
 	return 0;
 }
 
-static void drop_subtree(struct pathcache *c, struct rp_node *dir)
+/* Caller holds the lock. */
+static void drop_below(struct pathcache *c, struct rp_node *dir)
 {
 	struct rp_dentry *d;
 
-	pc_read_begin();
-	pthread_mutex_lock(&c->lock);
 	change_begin(c);
-	dir = dir_twin(c, dir);
 	rp_tree_raise_gen(&c->tree, dir);
 	d = rp_node_name(dir);
 	if (d && d->slot != RP_SLOT_NONE)
 		pc_kill(c, d);
 	rp_node_attr_drop(dir, rp_tree_stamp(&c->tree));
 	c->sweep.needed = true;
+}
+
+static void drop_subtree(struct pathcache *c, struct rp_node *dir)
+{
+	pc_read_begin();
+	pthread_mutex_lock(&c->lock);
+	drop_below(c, dir_twin(c, dir));
 	pthread_mutex_unlock(&c->lock);
 	pc_read_end();
 	pc_worker_wake(&c->worker);
@@ -158,6 +163,62 @@ int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry
 int pathcache_invalidate_all(struct pathcache *cache)
 {
 	return pathcache_invalidate_subtree(cache, NULL);
+}
+
+/* ---- what events say -------------------------------------------------------- */
+
+void pc_seen_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
+{
+	drop_name(c, dir, name, len);
+}
+
+void pc_seen_attr(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
+{
+	uint64_t stamp = change_begin(c);
+	const struct rp_dentry *d = rp_tree_find(&c->tree, dir, name, len);
+
+	rp_dirnode(dir)->names_stamp = stamp;
+	if (!d || d->id < rp_tree_gen(&c->tree, dir))
+		/* It may be in memory by another name, or by none. Nobody's way has changed. */
+		atomic_store_explicit(&c->tree.loose_stamp, stamp, memory_order_relaxed);
+	/* A directory with a watch of its own is told of by that as well. */
+	if (d && d->node && !(rp_node_flags(d->node) & RP_N_WATCHED))
+		drop_object(c, d->node, stamp);
+}
+
+void pc_seen_object(struct pathcache *c, struct rp_node *n)
+{
+	drop_object(c, n, change_begin(c));
+}
+
+void pc_seen_linked(struct pathcache *c, const struct pc_answer *a)
+{
+	uint64_t stamp = change_begin(c);
+	struct rp_node *n = pc_node_known(c, a);
+
+	if (n)
+		rp_node_attr_drop(n, stamp);
+}
+
+void pc_seen_moved(struct pathcache *c, struct rp_node *dir)
+{
+	uint64_t stamp = change_begin(c);
+	struct rp_dentry *d = rp_node_name(dir);
+
+	rp_tree_loose_changed(&c->tree, stamp);
+	/* Where its directory is watched that has told, and maybe the new name is here already. */
+	if (d && d->slot != RP_SLOT_NONE && d->dir && !(rp_node_flags(d->dir) & RP_N_WATCHED))
+		pc_kill(c, d);
+}
+
+void pc_seen_below(struct pathcache *c, struct rp_node *dir)
+{
+	drop_below(c, dir);
+}
+
+void pc_seen_all(struct pathcache *c)
+{
+	drop_subtree(c, c->tree.root);
 }
 
 /* The last component of path; *parent: what stands before it. Trailing slashes do not count. */

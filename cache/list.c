@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "evict.h"
+#include "coherence.h"
 #include "fill.h"
 #include "listing.h"
 
@@ -140,7 +140,7 @@ static void reading_init(struct reading *r, struct pathcache *c, struct rp_node 
 	r->most = pc_budget(c) / 16;
 	r->keeps = c->complete_max && pc_list_allowed(dir);
 	/* Before the backend is asked. */
-	r->asked = rp_tree_now(&c->tree);
+	r->asked = pc_asked(c, dir);
 }
 
 /* rc: what the backend gave. The next listing is worth it only after absent names in proportion. */

@@ -771,6 +771,8 @@ static __attribute__((noinline)) ssize_t lookup_run(struct pc_lookup *lk)
 	bool killed, learns;
 
 	pc_count_in(counts, PC_LOOKUPS);
+	if (__builtin_expect(q->c->strict, 0))
+		pathcache_sync(q->c);
 	pc_read_begin();
 	walk_begin(lk);
 	st = run_once(lk);

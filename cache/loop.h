@@ -18,6 +18,9 @@ struct pc_loop {
 void pc_loop_init(struct pc_loop *l);
 void pc_loop_fini(struct pc_loop *l);
 
+/* Have a descriptor, though nothing to wait for yet. Return: 0; -errno. Context: open. */
+int pc_loop_open(struct pc_loop *l);
+
 /* events: EPOLLIN... Return: 0; -errno. Context: any. */
 int pc_loop_add(struct pc_loop *l, int fd, uint32_t events);
 

@@ -582,6 +582,19 @@ int pathcache_invalidate_all(struct pathcache *cache);
 int pathcache_maintain(struct pathcache *cache, uint32_t budget);
 
 /*
+ * See to it that each change which anybody on this machine had finished before the
+ * call is seen by every query after it: take in what events the kernel has queued,
+ * and wait for what another thread is taking in. Changes that no event tells of
+ * are not seen by it: through a shared mapping (mmap(2)) until its file is
+ * closed, through another hard link, of access times, and on a server.
+ * Return: 0, also where nobody has to be asked: every change is announced
+ *   (EXCLUSIVE), or nothing is kept (NONE); -EINVAL.
+ * Context: any thread, also a callback of the cache, without locks that those take;
+ *   may block, but waits for no grace period and no reader.
+ */
+int pathcache_sync(struct pathcache *cache);
+
+/*
  * A descriptor that polls readable when pathcache_maintain() has something to do
  * that will not wait: events of the kernel. For poll(2), epoll(7) and what is built
  * on them; neither read nor closed by the caller. The same until close.
@@ -678,7 +691,16 @@ struct pathcache_stats {
 	uint64_t node_bytes;     /* ... objects, and texts of links */
 	uint64_t listing_bytes;  /* ... whole directories' names */
 	uint64_t table_bytes;    /* ... tables of names and objects */
-	uint64_t other_bytes;    /* ... questions under way, descriptors, the cache itself */
+	uint64_t other_bytes; /* ... questions under way, descriptors, watches, the cache itself */
+	/* Events of the kernel (PATHCACHE_COHERENCE_EVENTS): */
+	uint64_t events;           /* read */
+	uint64_t events_applied;   /* ... and about a directory in memory */
+	uint64_t events_overflows; /* times that some were lost, so that all was forgotten */
+	uint64_t watch_limits;     /* directories left to expire since the kernel had no room,
+	                              or max_watches were there: see inotify(7), /proc */
+	uint64_t watch_failures;   /* ... for any other reason, and sources that failed */
+	uint64_t watches;          /* now: directories that the kernel tells of */
+	uint64_t event_source;     /* now: enum pathcache_source; 0: there is none, all expires */
 };
 
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */

@@ -54,6 +54,11 @@ static void take_counters(struct pathcache_stats *s, const uint64_t n[PC_COUNTER
 	s->listings_made = n[PC_LISTINGS];
 	s->listings_ended = n[PC_LISTINGS_ENDED];
 	s->listed_hits = n[PC_LISTED_HITS];
+	s->events = n[PC_EVENTS];
+	s->events_applied = n[PC_EVENTS_APPLIED];
+	s->events_overflows = n[PC_EVENTS_OVERFLOWS];
+	s->watch_limits = n[PC_WATCH_LIMITS];
+	s->watch_failures = n[PC_WATCH_FAILURES];
 	/* A put may have been summed whose get, in another thread, was not yet. */
 	s->held = n[PC_GETS] > n[PC_PUTS] ? n[PC_GETS] - n[PC_PUTS] : 0;
 }
@@ -88,6 +93,8 @@ static void take_all(struct pathcache_stats *s, struct pathcache *c)
 	s->nodes = load(&c->nnodes);
 	s->deferred_bytes = load(&c->deferred);
 	s->dirfds = pc_dirfds_count(c);
+	s->watches = load(&c->events.watches.n);
+	s->event_source = pc_events_source(c);
 }
 
 int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
@@ -166,6 +173,17 @@ static const struct metric metrics[] = {
 	{"grace_periods_total", "Grace periods waited for.", NULL, AT(grace_periods)},
 	{"memo_stamps_total", "Stores to shared memory that memo hits made.", NULL,
          AT(memo_stamps)},
+	{"events_total", "Events of the kernel that were read.", NULL, AT(events)},
+	{"events_applied_total", "Of these, those about a directory in memory.", NULL,
+         AT(events_applied)},
+	{"event_overflows_total", "Times that events were lost and all was forgotten.", NULL,
+         AT(events_overflows)},
+	{"watch_failures_total", "Directories left to expire, by why the kernel does not tell.",
+         "reason=\"limit\"", AT(watch_limits)},
+	{"watch_failures_total", NULL, "reason=\"other\"", AT(watch_failures)},
+	{"watches", "Directories that the kernel tells of.", NULL, AT(watches)},
+	{"event_source", "Where events come from: 1 inotify, 2 fanotify, 0 nowhere.", NULL,
+         AT(event_source)},
 	{"dentries", "Names in memory, those known to be absent included.", NULL, AT(dentries)},
 	{"negatives", "Names known to be absent.", NULL, AT(negatives)},
 	{"nodes", "Objects in memory.", NULL, AT(nodes)},

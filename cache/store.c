@@ -71,6 +71,7 @@ static void node_dead(struct pathcache *c, struct rp_node *n)
 	struct rp_dentry *d = rp_node_name(n);
 
 	pc_dirfds_forget(&c->dirfds, n);
+	pc_events_forget(c, n);
 	if (rp_node_flags(n) & RP_N_PRIVATE)
 		pc_count_down(&c->nprivate);
 	else
@@ -382,6 +383,16 @@ static bool same_kind(const struct rp_node *n, const struct pc_answer *a)
 		return false;
 	return !text || !a->link_len ||
 	       (text->len == a->link_len && memcmp(text->bytes, a->link, text->len) == 0);
+}
+
+struct rp_node *pc_node_known(struct pathcache *c, const struct pc_answer *a)
+{
+	const struct rp_buckets *b = rp_table_buckets(&c->objects);
+	struct rp_hlink *l = rp_table_first(b, ident_hash(a->object_id, a->object_gen, a->domain));
+
+	while (l && !same_object(node_of(l), a))
+		l = rp_table_next(b, l);
+	return l ? node_of(l) : NULL;
 }
 
 /* The node of a, held; NULL when there is none. */

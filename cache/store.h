@@ -96,6 +96,9 @@ void pc_kill_names(struct pathcache *c, struct rp_node *node);
  */
 struct rp_node *pc_node_twin(struct pathcache *c, struct rp_node *n);
 
+/* The node in the tables that stands for the object a; NULL. Not held, dying maybe. */
+struct rp_node *pc_node_known(struct pathcache *c, const struct pc_answer *a);
+
 /*
  * n is not what it was: a link that may have another text, which a node never
  * has, or an identity used again. Kill its names, and let the object be another
@@ -110,6 +113,29 @@ void pc_kill_link(struct pathcache *c, struct rp_node *n);
  * Context: takes the lock.
  */
 void pc_kill_way(struct pathcache *c, struct rp_node *node);
+
+/* ---- what events say; invalidate.c; context: change lock, read section ----- */
+
+/* What name means in dir has changed. */
+void pc_seen_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len);
+
+/* Attributes of what name means in dir have. */
+void pc_seen_attr(struct pathcache *c, struct rp_node *dir, const char *name, size_t len);
+
+/* Those of n have, by which name it may be. */
+void pc_seen_object(struct pathcache *c, struct rp_node *n);
+
+/* Those of the object a have, which has names of its own elsewhere. */
+void pc_seen_linked(struct pathcache *c, const struct pc_answer *a);
+
+/* dir has another name, or is in another directory. */
+void pc_seen_moved(struct pathcache *c, struct rp_node *dir);
+
+/* Anything below dir may have changed. */
+void pc_seen_below(struct pathcache *c, struct rp_node *dir);
+
+/* Anything has, maybe. Context: takes the lock. */
+void pc_seen_all(struct pathcache *c);
 
 /* ---- references; context: no lock, no read section needed --------------- */
 

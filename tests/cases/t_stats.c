@@ -438,6 +438,13 @@ static const struct {
 	FIELD("pathcache_bytes{class=\"other\"}", other_bytes),
 	FIELD("pathcache_deferred_bytes", deferred_bytes),
 	FIELD("pathcache_budget_bytes", budget),
+	FIELD("pathcache_events_total", events),
+	FIELD("pathcache_events_applied_total", events_applied),
+	FIELD("pathcache_event_overflows_total", events_overflows),
+	FIELD("pathcache_watch_failures_total{reason=\"limit\"}", watch_limits),
+	FIELD("pathcache_watch_failures_total{reason=\"other\"}", watch_failures),
+	FIELD("pathcache_watches", watches),
+	FIELD("pathcache_event_source", event_source),
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
