@@ -290,6 +290,9 @@ static int posix_lookup(struct pathcache *c, struct rp_node *dir, const char *na
 		return rc;
 	rc = ask_name(c, dir, at.fd, at_path(&at, name, path, sizeof(path)), a);
 	pc_dirfd_put(c, &at);
+	if (!rc && a->attr.mnt_id != rp_node_mnt(dir) &&
+	    !pc_mounts_cover(c, a->attr.mnt_id, dir, name))
+		a->flags |= PC_A_NO_CACHE;
 	/* Not a directory any more: somebody put another object in its place. */
 	return rc == -ENOTDIR ? -ESTALE : rc;
 }

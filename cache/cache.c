@@ -163,6 +163,7 @@ static void cache_free(struct pathcache *c)
 	pc_dirfds_fini(c);
 	pc_events_fini(c);
 	pc_loop_fini(&c->loop);
+	pc_mounts_fini(&c->mounts);
 	pc_flights_fini(&c->flights);
 	pc_learn_fini(c);
 	pc_evict_fini(c);
@@ -204,6 +205,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->strict = o->strict;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_loop_init(&c->loop);
+	pc_mounts_init(&c->mounts);
 	pc_worker_init(&c->worker);
 	pc_events_init(c);
 	pc_flights_init(&c->flights);
@@ -246,6 +248,12 @@ static int root_create(struct pathcache *c, struct pc_answer *root)
 	return c->tree.root ? 0 : -ENOMEM;
 }
 
+static bool watches_mounts(const struct pathcache *c)
+{
+	return c->backend == &pc_backend_posix && (c->coherence == PATHCACHE_COHERENCE_EVENTS ||
+	                                           c->coherence == PATHCACHE_COHERENCE_TTL);
+}
+
 /* The backend's data is the cache's from here on, whatever comes out. */
 static int cache_open(struct pathcache **out, const struct pc_backend *backend, void *data,
                       struct pc_answer *root, const struct pathcache_options *o)
@@ -260,6 +268,8 @@ static int cache_open(struct pathcache **out, const struct pc_backend *backend, 
 	c->backend = backend;
 	c->backend_data = data;
 	rc = parts_create(c, o);
+	if (!rc && watches_mounts(c))
+		rc = pc_mounts_open(c);
 	if (!rc && o->thread)
 		rc = pc_worker_start(c);
 	if (!rc)
@@ -355,6 +365,7 @@ bool pc_upkeep_step(struct pathcache *c, uint32_t n)
 {
 	bool more = pc_events_drain(c, n);
 
+	pc_mounts_check(c);
 	pthread_mutex_lock(&c->lock);
 	pc_sweep(c, n);
 	more |= c->sweep.running || c->sweep.needed;
@@ -393,6 +404,7 @@ int pathcache_sync(struct pathcache *cache)
 	if (pc_is_child())
 		return -ECHILD;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pc_mounts_check(cache);
 	pc_events_sync(cache);
 	pthread_setcancelstate(cancel, NULL);
 	return 0;

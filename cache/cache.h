@@ -6,14 +6,15 @@
  * none while waiting for a grace period:
  *
  *   1. worker.lock   a step of upkeep; taken at close         worker.c
- *   2. events.drain  reading events until they are applied    events.c
- *   3. events.arm    watches of the kernel                    events.c
- *   4. flights.lock  who asks the backend for what            flight.c
- *   5. learn.lock    memos; never waited for by a query       learn.c
- *   6. lock          the change lock: tree, objects,          store.c
+ *   2. mounts.lock   the table of mounts                      mounts.c
+ *   3. events.drain  reading events until they are applied    events.c
+ *   4. events.arm    watches of the kernel                    events.c
+ *   5. flights.lock  who asks the backend for what            flight.c
+ *   6. learn.lock    memos; never waited for by a query       learn.c
+ *   7. lock          the change lock: tree, objects,          store.c
  *                    retired memory
- *   7. dirfds.lock   descriptors of directories               dirfd.c
- *   8. registry      threads' counters                        thread.c
+ *   8. dirfds.lock   descriptors of directories               dirfd.c
+ *   9. registry      threads' counters                        thread.c
  *
  * One change lock for all: a rename, an exchange, a move seen behind our back
  * are one critical section of well under a microsecond, next to a backend call
@@ -32,6 +33,7 @@
 #include "loop.h"
 #include "mem.h"
 #include "memo.h"
+#include "mounts.h"
 #include "pathcache.h"
 #include "thread.h"
 #include "walk.h"
@@ -124,6 +126,7 @@ struct pathcache {
 	struct pc_flights flights;
 	struct pc_dirfds dirfds;
 	struct pc_loop loop;
+	struct pc_mounts mounts;
 	struct pc_worker worker;
 	struct pc_events events;
 };

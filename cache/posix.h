@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "backend.h"
-#include "cache.h"
 
 /* A cache's real tree. */
 struct pc_posix {

@@ -95,6 +95,7 @@ static void take_all(struct pathcache_stats *s, struct pathcache *c)
 	s->dirfds = pc_dirfds_count(c);
 	s->watches = load(&c->events.watches.n);
 	s->event_source = pc_events_source(c);
+	s->mount_changes = load(&c->mounts.changes);
 }
 
 int pathcache_get_stats(struct pathcache *cache, struct pathcache_stats *stats)
@@ -201,6 +202,7 @@ static const struct metric metrics[] = {
 	{"deferred_bytes", "Of all bytes, those that wait for a grace period.", NULL,
          AT(deferred_bytes)},
 	{"budget_bytes", "What bytes may come to.", NULL, AT(budget)},
+	{"mount_changes_total", "Mounts that came, went or changed.", NULL, AT(mount_changes)},
 };
 
 #define METRICS (sizeof(metrics) / sizeof(metrics[0]))

@@ -8,6 +8,7 @@
 #include "evict.h"
 #include "fork.h"
 #include "list.h"
+#include "posix.h"
 #include "reclaim.h"
 
 #define NODE_FLAGS 0xffffu /* of pc_answer.flags, those of a node */
@@ -415,6 +416,26 @@ static struct rp_node *object_find(struct pathcache *c, const struct pc_answer *
 			return n;
 	}
 	return NULL;
+}
+
+struct rp_node *pc_node_find(struct pathcache *c, const struct pc_ident *ident)
+{
+	const struct rp_buckets *b;
+	struct rp_node *found = NULL;
+	struct rp_hlink *l;
+
+	pthread_mutex_lock(&c->lock);
+	b = rp_table_buckets(&c->objects);
+	l = rp_table_first(b, ident_hash(ident->id, ident->gen, ident->domain));
+	for (; l && !found; l = rp_table_next(b, l)) {
+		struct rp_node *n = node_of(l);
+
+		if (n->object_id == ident->id && n->object_gen == ident->gen &&
+		    n->domain == ident->domain && rp_node_is_dir(n) && lockref_get(&n->ref))
+			found = n;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return found;
 }
 
 static struct rp_node *object_make(struct pathcache *c, struct pc_answer *a)

@@ -99,6 +99,11 @@ struct rp_node *pc_node_twin(struct pathcache *c, struct rp_node *n);
 /* The node in the tables that stands for the object a; NULL. Not held, dying maybe. */
 struct rp_node *pc_node_known(struct pathcache *c, const struct pc_answer *a);
 
+struct pc_ident;
+
+/* The directory of that identity, held; NULL: none is in memory. Context: no lock. */
+struct rp_node *pc_node_find(struct pathcache *c, const struct pc_ident *ident);
+
 /*
  * n is not what it was: a link that may have another text, which a node never
  * has, or an identity used again. Kill its names, and let the object be another

@@ -445,6 +445,7 @@ static const struct {
 	FIELD("pathcache_watch_failures_total{reason=\"other\"}", watch_failures),
 	FIELD("pathcache_watches", watches),
 	FIELD("pathcache_event_source", event_source),
+	FIELD("pathcache_mount_changes_total", mount_changes),
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
