@@ -13,6 +13,10 @@
 
 #define NODE_FLAGS 0xffffu /* of pc_answer.flags, those of a node */
 
+#if PC_TESTING
+_Atomic(uint32_t) pc_stale_test_omit;
+#endif
+
 static uint32_t ident_hash(uint64_t id, uint64_t gen, uint64_t domain)
 {
 	uint64_t h = (id ^ (gen * UINT64_C(0x9e3779b97f4a7c15)) ^ (domain << 17));
@@ -532,7 +536,7 @@ static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_ans
 	struct rp_dentry *place = NULL;
 	bool loose = true;
 
-	if (rp_node_attr_stamp(n) > asked)
+	if (rp_node_attr_stamp(n) > asked && !PC_STALE_OMITTED(PC_STALE_OMIT_ATTR))
 		return rp_node_attr_valid(n, 0);
 	if (rp_node_is_dir(n) && perm_differs(n, a)) {
 		/* Walks judged by the old mode must find themselves invalid first. */
@@ -568,7 +572,7 @@ static struct rp_node *object_get(struct pathcache *c, struct pc_answer *a, uint
 		return NULL;
 	n = object_make(c, a);
 	/* A node that knew of the change may have died since, so any may have been its. */
-	*good = inval <= asked;
+	*good = inval <= asked || PC_STALE_OMITTED(PC_STALE_OMIT_OBJECT);
 	if (n && !*good)
 		rp_node_attr_drop(n, inval);
 	return n;
@@ -588,8 +592,11 @@ static void object_disown(struct pathcache *c, struct rp_node *n, struct pc_answ
 static bool still_good(struct pathcache *c, const struct rp_node *dir, uint64_t asked)
 {
 	uint64_t loose = atomic_load_explicit(&c->tree.loose_stamp, memory_order_relaxed);
-	bool good = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) <= asked &&
-	            (dir ? rp_dirnode_const(dir)->names_stamp : loose) <= asked;
+	uint64_t subtree = atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed);
+	uint64_t names = dir ? rp_dirnode_const(dir)->names_stamp : loose;
+	uint32_t names_omit = dir ? PC_STALE_OMIT_NAME : PC_STALE_OMIT_LOOSE;
+	bool good = (subtree <= asked || PC_STALE_OMITTED(PC_STALE_OMIT_SUBTREE)) &&
+	            (names <= asked || PC_STALE_OMITTED(names_omit));
 
 	if (!good)
 		pc_count(c, PC_STALE_FILLS);

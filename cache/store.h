@@ -12,6 +12,20 @@
 
 #include "cache.h"
 
+/* Negative controls: what does not keep an answer that a change overtook from being kept. */
+#define PC_STALE_OMIT_NAME 1u    /* a name announced in the directory */
+#define PC_STALE_OMIT_SUBTREE 2u /* a subtree announced */
+#define PC_STALE_OMIT_LOOSE 4u   /* a name announced that was not in memory */
+#define PC_STALE_OMIT_ATTR 8u    /* an object announced, whose node is there */
+#define PC_STALE_OMIT_OBJECT 16u /* ... and whose node has died since */
+#if PC_TESTING
+extern _Atomic(uint32_t) pc_stale_test_omit;
+#define PC_STALE_OMITTED(what) \
+	(atomic_load_explicit(&pc_stale_test_omit, memory_order_relaxed) & (what))
+#else
+#define PC_STALE_OMITTED(what) (0u & (what))
+#endif
+
 /* What a fill gives back: a held node and the binding that was published. */
 struct pc_found {
 	struct rp_node *node; /* a reference, the receiver's; NULL: absent */

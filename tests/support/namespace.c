@@ -472,6 +472,23 @@ void ts_ns_rename(struct ts_namespace *ns, const char *from, const char *to)
 	pthread_mutex_unlock(&ns->lock);
 }
 
+void ts_ns_exchange(struct ts_namespace *ns, const char *one, const char *two)
+{
+	struct ts_object *dir[2], *object[2];
+	const char *name[2];
+
+	pthread_mutex_lock(&ns->lock);
+	dir[0] = walk_parent(ns, one, &name[0]);
+	dir[1] = walk_parent(ns, two, &name[1]);
+	for (int i = 0; i < 2; i++) {
+		object[i] = child_take(dir[i], name[i]);
+		REQUIRE(object[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		child_add(dir[i], name[i], object[1 - i]);
+	pthread_mutex_unlock(&ns->lock);
+}
+
 void ts_ns_only_for(struct ts_namespace *ns, const char *path, uint32_t uid)
 {
 	struct ts_child *child;
