@@ -68,6 +68,16 @@ struct pc_backend {
 	 * -ENOENT: it has none. NULL: paths are not known.
 	 */
 	ssize_t (*path)(struct pathcache *c, struct rp_node *node, char *buf, size_t size);
+	/*
+	 * What an application announces of itself. Context of both: any, and attr's
+	 * may be the change lock's.
+	 * reply: of a new object: 0; -EINVAL, -E2BIG. NULL: it says nothing of objects.
+	 * attr: of node, which no backend is asked about then. Return: whether it says
+	 * enough, and of this node, to be a.
+	 */
+	int (*reply)(struct pathcache *c, const struct pathcache_reply *r, struct pc_answer *a);
+	bool (*attr)(struct pathcache *c, const struct rp_node *node,
+	             const struct pathcache_attr *attr, struct pc_answer *a);
 	/* The answer's or the node's handle is not used any more. Context: no locks. May be NULL. */
 	void (*release)(struct pathcache *c, uint64_t id, uint64_t gen, void *handle);
 	void (*fini)(void *data);

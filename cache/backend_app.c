@@ -12,7 +12,7 @@
 
 #define REPLY_FLAGS \
 	(PATHCACHE_REPLY_PRIVATE | PATHCACHE_REPLY_NO_CACHE | PATHCACHE_REPLY_NO_NEGATIVE | \
-	 PATHCACHE_REPLY_ASK_ACCESS)
+	 PATHCACHE_REPLY_ASK_ACCESS | PATHCACHE_REPLY_ID_BY_NAME)
 #define ATTR_NEEDED (PATHCACHE_ATTR_MODE | PATHCACHE_ATTR_UID | PATHCACHE_ATTR_GID)
 
 struct app {
@@ -46,7 +46,21 @@ static uint32_t flags_of(uint32_t reply)
 	return (reply & PATHCACHE_REPLY_PRIVATE ? PC_A_PRIVATE : 0) |
 	       (reply & PATHCACHE_REPLY_NO_CACHE ? PC_A_NO_CACHE : 0) |
 	       (reply & PATHCACHE_REPLY_NO_NEGATIVE ? RP_N_NO_NEGATIVE : 0) |
-	       (reply & PATHCACHE_REPLY_ASK_ACCESS ? RP_N_ASK : 0);
+	       (reply & PATHCACHE_REPLY_ASK_ACCESS ? RP_N_ASK : 0) |
+	       (reply & PATHCACHE_REPLY_ID_BY_NAME ? RP_N_ID_BY_NAME : 0);
+}
+
+/* id: of the object, which is its number where it has no other. */
+static void attr_take(const struct app *app, const struct pathcache_attr *attr, uint64_t id,
+                      struct pc_answer *a)
+{
+	memcpy(&a->attr, attr, sizeof(a->attr));
+	if (!a->attr.dev)
+		a->attr.dev = app->dev;
+	if (!(attr->mask & PATHCACHE_ATTR_INO))
+		a->attr.ino = id;
+	if (!(attr->mask & PATHCACHE_ATTR_MNT_ID))
+		a->attr.mnt_id = a->attr.dev;
 }
 
 /* A backend that lies about its own types is trouble, not an answer. */
@@ -60,13 +74,7 @@ static int reply_take(const struct app *app, const struct pathcache_reply *r, st
 	a->object_gen = r->object.generation;
 	a->domain = 0;
 	a->handle = r->object.handle;
-	memcpy(&a->attr, &r->attr, sizeof(a->attr));
-	if (!a->attr.dev)
-		a->attr.dev = app->dev;
-	if (!(r->attr.mask & PATHCACHE_ATTR_INO))
-		a->attr.ino = r->object.id;
-	if (!(r->attr.mask & PATHCACHE_ATTR_MNT_ID))
-		a->attr.mnt_id = a->attr.dev;
+	attr_take(app, &r->attr, r->object.id, a);
 	a->link_len = r->link_len;
 	if (r->link_len)
 		memcpy(a->link, r->link, r->link_len);
@@ -192,6 +200,26 @@ static int app_readdir(struct pathcache *c, struct rp_node *dir, uint64_t cookie
 	return rc > 0 ? -EIO : rc ? rc : 1;
 }
 
+static int app_reply(struct pathcache *c, const struct pathcache_reply *reply, struct pc_answer *a)
+{
+	struct pathcache_reply r = {.flags = 0};
+	int rc = pc_versioned_copy(&r, sizeof(r), reply);
+
+	if (!rc && reply_take(app_of(c), &r, a))
+		rc = -EINVAL;
+	return rc;
+}
+
+static bool app_attr(struct pathcache *c, const struct rp_node *node,
+                     const struct pathcache_attr *attr, struct pc_answer *a)
+{
+	if ((attr->mask & ATTR_NEEDED) != ATTR_NEEDED || (attr->mode & S_IFMT) != node->type)
+		return false;
+	attr_take(app_of(c), attr, node->object_id, a);
+	a->flags = rp_node_flags(node) & ~RP_N_OWN;
+	return true;
+}
+
 static void app_fini(void *data)
 {
 	free(data);
@@ -234,6 +262,8 @@ const struct pc_backend pc_backend_app = {
 	.readlink = app_readlink,
 	.access = app_access,
 	.readdir = app_readdir,
+	.reply = app_reply,
+	.attr = app_attr,
 	.release = app_release,
 	.fini = app_fini,
 };

@@ -88,6 +88,12 @@ static void attr_from(const struct statx *sx, struct rp_attr *a)
 	a->btime_nsec = sx->stx_btime.tv_nsec;
 }
 
+/* Numbers of objects are one's own there. */
+static uint64_t domain_of(const struct rp_attr *a)
+{
+	return (a->dev << 32) ^ a->dev >> 32 ^ a->mnt_id;
+}
+
 int pc_posix_statx(int fd, const char *name, struct pc_answer *a)
 {
 	struct statx sx;
@@ -105,7 +111,7 @@ int pc_posix_statx(int fd, const char *name, struct pc_answer *a)
 		a->object_gen = to_ns(a->attr.btime_sec, a->attr.btime_nsec);
 	else if (S_ISLNK(a->attr.mode))
 		a->object_gen = to_ns(a->attr.ctime_sec, a->attr.ctime_nsec);
-	a->domain = (a->attr.dev << 32) ^ a->attr.dev >> 32 ^ a->attr.mnt_id;
+	a->domain = domain_of(&a->attr);
 	return 0;
 }
 
@@ -759,6 +765,28 @@ static ssize_t posix_path(struct pathcache *c, struct rp_node *node, char *buf, 
 	return n - cut;
 }
 
+/*
+ * Attributes by statx(2), all that it was asked for. A directory's tell too little:
+ * nothing says whether it has an ACL, by which it is searched.
+ */
+static bool posix_attr(struct pathcache *c, const struct rp_node *node,
+                       const struct pathcache_attr *attr, struct pc_answer *a)
+{
+	const uint32_t wanted = PATHCACHE_ATTR_BASIC | PATHCACHE_ATTR_BTIME;
+
+	(void)c;
+	memcpy(&a->attr, attr, sizeof(a->attr));
+	if (!(attr->mask & PATHCACHE_ATTR_MNT_ID))
+		a->attr.mnt_id = rp_node_mnt(node);
+	a->object_id = attr->ino;
+	a->object_gen = to_ns(attr->btime_sec, attr->btime_nsec);
+	a->domain = domain_of(&a->attr);
+	a->flags = rp_node_flags(node) & MOUNT_FLAGS;
+	if (!S_ISLNK(node->type))
+		a->flags |= RP_N_ACL_UNKNOWN;
+	return (attr->mask & wanted) == wanted && !rp_node_is_dir(node) && pc_posix_same(node, a);
+}
+
 static void posix_release(struct pathcache *c, uint64_t id, uint64_t gen, void *handle)
 {
 	(void)c, (void)id, (void)gen;
@@ -835,6 +863,7 @@ const struct pc_backend pc_backend_posix = {
 	.open = posix_open,
 	.resolve = posix_resolve,
 	.path = posix_path,
+	.attr = posix_attr,
 	.release = posix_release,
 	.fini = posix_fini,
 };

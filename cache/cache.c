@@ -203,6 +203,8 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	c->complete_max = o->complete_max;
 	c->coherence = (enum pathcache_coherence)o->coherence;
 	c->strict = o->strict;
+	c->listener = o->listener;
+	c->listener_arg = o->listener_arg;
 	pthread_mutex_init(&c->lock, NULL);
 	pc_loop_init(&c->loop);
 	pc_mounts_init(&c->mounts);

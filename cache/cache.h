@@ -98,6 +98,8 @@ struct pathcache {
 	enum rp_mode mode;
 	enum pathcache_coherence coherence;
 	bool strict;
+	pathcache_change_fn listener; /* NULL: nobody listens */
+	void *listener_arg;
 	struct pc_tally *tally;
 	struct rp_cred self;
 	uint32_t *self_groups; /* what self borrows */

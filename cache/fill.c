@@ -20,7 +20,7 @@ static void asked_count(struct pathcache *c, int rc)
 		pc_count(c, PC_BACKEND_ERRORS);
 }
 
-static void answer_drop(struct pathcache *c, struct pc_answer *a)
+void pc_answer_drop(struct pathcache *c, struct pc_answer *a)
 {
 	if (a->handle && c->backend->release)
 		c->backend->release(c, a->object_id, a->object_gen, a->handle);
@@ -81,7 +81,7 @@ static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_no
 	if (rc == 0 || rc == -ENOENT)
 		rc = pc_store_name(c, dir, name, len, rc ? NULL : &a, a.flags, asked, out);
 	pc_flight_land(c, flight, rc, shared, rc ? NULL : out->node);
-	answer_drop(c, &a);
+	pc_answer_drop(c, &a);
 	return rc;
 }
 
@@ -127,7 +127,7 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 		pc_dirfd_adopt(c, out->node, fd);
 	else if (fd >= 0)
 		close(fd);
-	answer_drop(c, &a);
+	pc_answer_drop(c, &a);
 	return rc;
 }
 
@@ -227,6 +227,6 @@ int pc_fill_kernel(struct pathcache *c, struct rp_node *dir, const char *rest, u
 	asked_count(c, rc);
 	if (!rc)
 		rc = pc_store_object(c, NULL, &a, asked, out);
-	answer_drop(c, &a);
+	pc_answer_drop(c, &a);
 	return rc;
 }

@@ -13,6 +13,9 @@
 
 #include "store.h"
 
+/* a was kept or not: what nobody has taken over of it is given back to the backend. */
+void pc_answer_drop(struct pathcache *c, struct pc_answer *a);
+
 /*
  * What name means in dir: by this thread's own question, or by another's that
  * is under way. Return: 0 and *out (node NULL: absent); -errno of the backend.

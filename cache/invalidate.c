@@ -7,22 +7,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "change.h"
 #include "fork.h"
 #include "list.h"
+#include "listen.h"
 #include "lookup.h"
 
-/* Begin a change: later lookups join no backend call that is under way. Caller holds the lock. */
-static uint64_t change_begin(struct pathcache *c)
+uint64_t pc_change_begin(struct pathcache *c, enum pc_counter counter)
 {
 	uint64_t stamp = rp_tree_stamp(&c->tree);
 
 	atomic_store_explicit(&c->inval_stamp, stamp, memory_order_relaxed);
-	pc_count(c, PC_INVALIDATIONS);
+	pc_count(c, counter);
 	return stamp;
 }
 
-/* The object's attributes are not known any more. Caller holds the lock. */
-static void drop_object(struct pathcache *c, struct rp_node *n, uint64_t stamp)
+void pc_drop_object(struct pathcache *c, struct rp_node *n, uint64_t stamp)
 {
 	rp_node_attr_drop(n, stamp);
 	if (S_ISLNK(n->type))
@@ -32,8 +32,7 @@ static void drop_object(struct pathcache *c, struct rp_node *n, uint64_t stamp)
 		pc_loosen(c, n);
 }
 
-/* As pc_node_twin() of a directory, whose identity may be a file's by now. */
-static struct rp_node *dir_twin(struct pathcache *c, struct rp_node *dir)
+struct rp_node *pc_dir_twin(struct pathcache *c, struct rp_node *dir)
 {
 	struct rp_node *twin = pc_node_twin(c, dir);
 
@@ -49,31 +48,65 @@ static void name_loosen(struct pathcache *c, struct rp_node *dir)
 	c->sweep.needed = true;
 }
 
-static void drop_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
+/* n is another object where its name is another: so are all below it. */
+static void renamed_kill(struct pathcache *c, struct rp_node *n)
 {
-	uint64_t stamp = change_begin(c);
-	struct rp_dentry *d = rp_tree_find(&c->tree, dir, name, len);
+	if (rp_node_is_dir(n))
+		rp_tree_raise_gen(&c->tree, n);
+	pc_kill_link(c, n);
+}
 
+void pc_drop_names(struct pathcache *c, struct rp_node *dir, uint64_t stamp)
+{
 	rp_dirnode(dir)->names_stamp = stamp;
 	rp_node_attr_drop(dir, stamp);
 	if (!PC_LIST_OMITTED(PC_LIST_OMIT_NAME))
 		pc_list_end(c, dir);
+}
+
+/* What name means has changed. Return: what it meant, to be killed; NULL: that is not in memory. */
+static struct rp_dentry *name_begin(struct pathcache *c, struct rp_node *dir, const char *name,
+                                    size_t len, uint64_t stamp)
+{
+	struct rp_dentry *d = rp_tree_find(&c->tree, dir, name, len);
+
+	pc_drop_names(c, dir, stamp);
 	/* A stale one, or one from after the change, does not say what the name led to until now. */
 	if (!d || !d->node || d->id < rp_tree_gen(&c->tree, dir))
 		rp_tree_loose_changed(&c->tree, stamp);
-	if (!d)
-		return;
-	if (d->node)
+	if (d && d->node)
 		rp_node_attr_drop(d->node, stamp);
-	if (d->node && S_ISLNK(d->node->type))
-		pc_kill_link(c, d->node);
-	else if (d->node && rp_node_is_dir(d->node))
-		name_loosen(c, d->node);
-	else
+	return d;
+}
+
+void pc_drop_gone(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                  uint64_t stamp)
+{
+	struct rp_dentry *d = name_begin(c, dir, name, len, stamp);
+
+	if (d && d->node && rp_node_flags(d->node) & RP_N_ID_BY_NAME)
+		renamed_kill(c, d->node);
+	else if (d)
 		pc_kill(c, d);
 }
 
-static int name_check(const char *name, size_t len)
+void pc_drop_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                  uint64_t stamp)
+{
+	struct rp_dentry *d = name_begin(c, dir, name, len, stamp);
+	struct rp_node *n = d ? d->node : NULL;
+
+	if (n && rp_node_flags(n) & RP_N_ID_BY_NAME)
+		renamed_kill(c, n);
+	else if (n && S_ISLNK(n->type))
+		pc_kill_link(c, n);
+	else if (n && rp_node_is_dir(n))
+		name_loosen(c, n);
+	else if (d)
+		pc_kill(c, d);
+}
+
+int pc_name_check(const char *name, size_t len)
 {
 	if (len > RP_NAME_MAX)
 		return -ENAMETOOLONG;
@@ -91,7 +124,7 @@ int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *d
 
 	if (!cache || !name)
 		return -EINVAL;
-	rc = name_check(name, strlen(name));
+	rc = pc_name_check(name, strlen(name));
 	if (rc)
 		return rc;
 	n = dir ? pc_node(dir) : cache->tree.root;
@@ -101,9 +134,11 @@ int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *d
 		return -ECHILD;
 	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
-	drop_name(cache, dir_twin(cache, n), name, strlen(name));
+	pc_drop_name(cache, pc_dir_twin(cache, n), name, strlen(name),
+	             pc_change_begin(cache, PC_INVALIDATIONS));
 	pthread_mutex_unlock(&cache->lock);
 	pc_read_end();
+	pc_told_name(cache, n, name, strlen(name));
 	return 0;
 }
 
@@ -115,9 +150,11 @@ int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *
 		return -ECHILD;
 	pc_read_begin(); /* keeps the memory of what dies */
 	pthread_mutex_lock(&cache->lock);
-	drop_object(cache, pc_node_twin(cache, pc_node(entry)), change_begin(cache));
+	pc_drop_object(cache, pc_node_twin(cache, pc_node(entry)),
+	               pc_change_begin(cache, PC_INVALIDATIONS));
 	pthread_mutex_unlock(&cache->lock);
 	pc_read_end();
+	pc_told_object(cache, pc_node(entry));
 	return 0;
 }
 
@@ -126,7 +163,7 @@ static void drop_below(struct pathcache *c, struct rp_node *dir)
 {
 	struct rp_dentry *d;
 
-	change_begin(c);
+	pc_change_begin(c, PC_INVALIDATIONS);
 	rp_tree_raise_gen(&c->tree, dir);
 	d = rp_node_name(dir);
 	if (d && d->slot != RP_SLOT_NONE)
@@ -139,7 +176,7 @@ static void drop_subtree(struct pathcache *c, struct rp_node *dir)
 {
 	pc_read_begin();
 	pthread_mutex_lock(&c->lock);
-	drop_below(c, dir_twin(c, dir));
+	drop_below(c, pc_dir_twin(c, dir));
 	pthread_mutex_unlock(&c->lock);
 	pc_read_end();
 	pc_worker_wake(&c->worker);
@@ -157,6 +194,7 @@ int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry
 	if (pc_is_child())
 		return -ECHILD;
 	drop_subtree(cache, n);
+	pc_told_subtree(cache, n);
 	return 0;
 }
 
@@ -169,12 +207,12 @@ int pathcache_invalidate_all(struct pathcache *cache)
 
 void pc_seen_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
 {
-	drop_name(c, dir, name, len);
+	pc_drop_name(c, dir, name, len, pc_change_begin(c, PC_INVALIDATIONS));
 }
 
 void pc_seen_attr(struct pathcache *c, struct rp_node *dir, const char *name, size_t len)
 {
-	uint64_t stamp = change_begin(c);
+	uint64_t stamp = pc_change_begin(c, PC_INVALIDATIONS);
 	const struct rp_dentry *d = rp_tree_find(&c->tree, dir, name, len);
 
 	rp_dirnode(dir)->names_stamp = stamp;
@@ -183,17 +221,17 @@ void pc_seen_attr(struct pathcache *c, struct rp_node *dir, const char *name, si
 		atomic_store_explicit(&c->tree.loose_stamp, stamp, memory_order_relaxed);
 	/* A directory with a watch of its own is told of by that as well. */
 	if (d && d->node && !(rp_node_flags(d->node) & RP_N_WATCHED))
-		drop_object(c, d->node, stamp);
+		pc_drop_object(c, d->node, stamp);
 }
 
 void pc_seen_object(struct pathcache *c, struct rp_node *n)
 {
-	drop_object(c, n, change_begin(c));
+	pc_drop_object(c, n, pc_change_begin(c, PC_INVALIDATIONS));
 }
 
 void pc_seen_linked(struct pathcache *c, const struct pc_answer *a)
 {
-	uint64_t stamp = change_begin(c);
+	uint64_t stamp = pc_change_begin(c, PC_INVALIDATIONS);
 	struct rp_node *n = pc_node_known(c, a);
 
 	if (n)
@@ -202,7 +240,7 @@ void pc_seen_linked(struct pathcache *c, const struct pc_answer *a)
 
 void pc_seen_moved(struct pathcache *c, struct rp_node *dir)
 {
-	uint64_t stamp = change_begin(c);
+	uint64_t stamp = pc_change_begin(c, PC_INVALIDATIONS);
 	struct rp_dentry *d = rp_node_name(dir);
 
 	rp_tree_loose_changed(&c->tree, stamp);
@@ -251,7 +289,7 @@ int pathcache_invalidate_path(struct pathcache *cache, const char *path)
 	len = last_component(path, &at);
 	if (len == 0 && at == 0 && path[0] == '/')
 		return pathcache_invalidate_entry(cache, pc_entry(cache->tree.root));
-	rc = name_check(path + at, len);
+	rc = pc_name_check(path + at, len);
 	if (rc)
 		return rc;
 	memcpy(name, path + at, len);

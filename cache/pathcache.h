@@ -8,8 +8,8 @@
  * shared memory. A reference is taken only by pathcache_get().
  *
  * Caveats, first
- *  - The cache knows of changes only through pathcache_invalidate_*(). A
- *    change nobody announces is answered from memory until then.
+ *  - The cache knows of changes only by being told: pathcache_invalidate_*(),
+ *    pathcache_created() and its siblings. A change nobody announces is answered from memory until then.
  *  - Only liburcu's domain of the flavour is shared with the host; all other
  *    state hangs off the cache handle. Several caches may be open at once.
  *  - A miss, and every call marked "may block", must not run inside a read
@@ -84,6 +84,8 @@ struct pathcache;
  * pathcache_put(), also when its names are renamed, removed or invalidated.
  */
 struct pathcache_entry;
+
+struct pathcache_reply;
 
 /* ---- flags of a query (names as openat2(2)) ---------------------------- */
 
@@ -231,6 +233,41 @@ struct pathcache_allocator {
 	void *ctx;
 };
 
+enum pathcache_change_kind {
+	PATHCACHE_CHANGE_NAME, /* what name means in the directory entry, and attributes of both */
+	PATHCACHE_CHANGE_OBJECT,  /* attributes of entry, or the text of a link */
+	PATHCACHE_CHANGE_SUBTREE, /* anything at or below the directory entry */
+	PATHCACHE_CHANGE_ALL,     /* anything */
+};
+
+/*
+ * What has changed, or may have. The library sets size.
+ * entry: of NAME, OBJECT and SUBTREE; borrowed for the call, pathcache_ref() keeps it;
+ *   pathcache_entry_path() tells its path where that is known.
+ * name: of NAME; len bytes and a NUL, valid during the call; NULL for others.
+ */
+struct pathcache_change {
+	size_t size;
+	struct pathcache *cache;
+	struct pathcache_entry *entry;
+	const char *name;
+	size_t len;
+	uint32_t kind; /* enum pathcache_change_kind */
+};
+
+/*
+ * Told of a change, after the fact: a lookup that begins from then on is not
+ * answered by what was. Each change is told, whether or not the cache knew anything
+ * of it, but what is only forgotten to make room; a rename is two. Changes are told
+ * in no order where several threads bring them.
+ * Context: the thread that has announced the change, read it from the kernel, or
+ * noticed it, before its call returns; no lock of the cache is held, and no other
+ * call waits for it. It may call the cache but close it. Of changes that it makes
+ * itself it is told too, while it is in no more than seven others, so that one that
+ * answers a change by a change comes to an end.
+ */
+typedef void (*pathcache_change_fn)(void *arg, const struct pathcache_change *change);
+
 /*
  * mode: see enum pathcache_mode. Default PATHCACHE_MODE_RCU.
  * budget: bytes the cache may use, all of it: names, objects, link texts, memos,
@@ -292,6 +329,8 @@ struct pathcache_allocator {
  *   never wait for a grace period. The backend's release and an allocator's
  *   functions are called in it as well. It sleeps until there is something to do.
  *   Default 0.
+ * listener, listener_arg: called for each change that the cache is told of or
+ *   notices; see struct pathcache_change. NULL: nobody is. Default NULL.
  */
 struct pathcache_options {
 	size_t size;
@@ -316,6 +355,8 @@ struct pathcache_options {
 	uint32_t stale_ms;
 	uint32_t strict;
 	uint32_t thread;
+	pathcache_change_fn listener;
+	void *listener_arg;
 };
 
 /* Set every option to its default. Context: any. */
@@ -568,6 +609,80 @@ int pathcache_invalidate_subtree(struct pathcache *cache, struct pathcache_entry
 /* Anything may have changed. O(1). Return: 0. */
 int pathcache_invalidate_all(struct pathcache *cache);
 
+/* ---- announcing what was done --------------------------------------------- */
+/*
+ * For an application that makes the changes itself and knows what they were. Called
+ * after the change, each says more than pathcache_invalidate_name() of the names
+ * would: what is new is known without a question, and what is below a directory that
+ * is renamed stays. As invalidation each is effective at return for every later
+ * lookup of every thread, overtakes answers that are on their way, and waits for
+ * nothing; readers find what was before or what is after, or ask the backend.
+ *
+ * What is said is believed, so it must be the last word. Between a change and its
+ * announcement nobody makes another change of the same name, or of attributes of the
+ * same object: do both under one lock. In an application's own namespace no callback
+ * answers from what is between either: let it be the lock that they read under, which
+ * may be held, since but for release() in pathcache_created() these call nobody. (In
+ * a real tree lookups may come in between.) Where that cannot be had use
+ * pathcache_invalidate_name(), which is right in any order. In a cache that learns of
+ * changes otherwise too (other than PATHCACHE_COHERENCE_EXCLUSIVE) these say no more
+ * than it does. A listener is called by all, so it must not need that lock.
+ *
+ * dir: NULL = the root. name: as pathcache_invalidate_name().
+ * Return of all: 0; -EINVAL for NULL or what is said below, and for an empty name,
+ *   "." or "..", or one with a slash; -ENAMETOOLONG; -ENOTDIR. Nothing is changed by
+ *   an error but where it says so.
+ * Context of all: any thread, also from a backend callback; does not block.
+ */
+
+/*
+ * name was made in dir, or was found to be there (EEXIST is proof of that).
+ * what: the object, as a lookup would answer it; its handle is the cache's from
+ *   then on, and released; at an error it stays the caller's. NULL: not known, a
+ *   lookup asks.
+ * Return: -EINVAL also for what in a cache of a real tree, and for one that a
+ *   lookup may not answer; -E2BIG as for all structs that start with their size.
+ */
+int pathcache_created(struct pathcache *cache, struct pathcache_entry *dir, const char *name,
+                      const struct pathcache_reply *what);
+
+/* name was removed from dir, a file's or that of an empty directory. It is known to be absent. */
+int pathcache_removed(struct pathcache *cache, struct pathcache_entry *dir, const char *name);
+
+#define PATHCACHE_RENAME_NOREPLACE UINT64_C(0x1) /* there was nothing at the new name */
+#define PATHCACHE_RENAME_EXCHANGE UINT64_C(0x2)  /* both names have changed places */
+
+/*
+ * name in dir was renamed to to_name in to_dir, over whatever was there. Of two names
+ * of one object nothing has changed: so rename(2) says. A directory is found under its
+ * new name with all that is known below it, held entries by their new paths. Where the
+ * cache does not know what both names meant, both are forgotten, and asked for; so are
+ * those of an exchange in a real tree.
+ * flags: PATHCACHE_RENAME_NOREPLACE or PATHCACHE_RENAME_EXCHANGE, as renameat2(2).
+ * Return: -EINVAL also for flags, and for a directory renamed below itself: both
+ *   names are forgotten then.
+ * Source: rename(2).
+ */
+int pathcache_renamed(struct pathcache *cache, struct pathcache_entry *dir, const char *name,
+                      struct pathcache_entry *to_dir, const char *to_name, uint64_t flags);
+
+/*
+ * entry was given the further name name in dir. Its attributes, the number of links
+ * above all, are not known any more. Return: -EINVAL also for a directory.
+ */
+int pathcache_linked(struct pathcache *cache, struct pathcache_entry *entry,
+                     struct pathcache_entry *dir, const char *name);
+
+/*
+ * Attributes of entry were changed, its names were not.
+ * attr: what they are now; the text of a link and permissions that are not in its
+ *   mode are what they were. It must say at least MODE, UID and GID; in a real tree
+ *   all that statx(2) fills, the time of birth too, of this very object, which is no
+ *   directory. NULL, or anything else: not known, a query asks.
+ */
+int pathcache_changed(struct pathcache *cache, struct pathcache_entry *entry,
+                      const struct pathcache_attr *attr);
+
 /* ---- upkeep ------------------------------------------------------------ */
 
 /*
@@ -702,6 +817,7 @@ struct pathcache_stats {
 	uint64_t watches;          /* now: directories that the kernel tells of */
 	uint64_t event_source;     /* now: enum pathcache_source; 0: there is none, all expires */
 	uint64_t mount_changes;  /* mounts that came, went or changed, where that is watched */
+	uint64_t announced;      /* calls of pathcache_created() and its siblings */
 };
 
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */
@@ -858,6 +974,8 @@ struct pathcache_object {
 #define PATHCACHE_REPLY_NO_CACHE 0x2u    /* do not keep this answer */
 #define PATHCACHE_REPLY_NO_NEGATIVE 0x4u /* (a directory) keep no ENOENT in it */
 #define PATHCACHE_REPLY_ASK_ACCESS 0x8u  /* permission is judged by ops->access */
+#define PATHCACHE_REPLY_ID_BY_NAME \
+	0x20u /* its id, and those below it, are another's once it is renamed */
 
 /*
  * A backend's answer. The library zeroes it and sets size before the call.

@@ -36,6 +36,7 @@ static void take_counters(struct pathcache_stats *s, const uint64_t n[PC_COUNTER
 	s->passthrough = n[PC_PASSTHROUGH];
 	s->asked_access = n[PC_ASKED_ACCESS];
 	s->invalidations = n[PC_INVALIDATIONS];
+	s->announced = n[PC_ANNOUNCED];
 	s->grace_periods = n[PC_GRACE_PERIODS];
 	s->memo_stamps = n[PC_MEMO_STAMPS];
 	s->declined = n[PC_DECLINED];
@@ -171,6 +172,7 @@ static const struct metric metrics[] = {
 	{"listed_hits_total", "Absent names that a listing answered, not by memo.", NULL,
          AT(listed_hits)},
 	{"invalidations_total", "Changes announced.", NULL, AT(invalidations)},
+	{"announced_total", "Changes announced with what they were.", NULL, AT(announced)},
 	{"grace_periods_total", "Grace periods waited for.", NULL, AT(grace_periods)},
 	{"memo_stamps_total", "Stores to shared memory that memo hits made.", NULL,
          AT(memo_stamps)},

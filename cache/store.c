@@ -529,9 +529,7 @@ void pc_loosen(struct pathcache *c, struct rp_node *dir)
 		rp_slot_protect(&c->tree.slots, d->slot, false);
 }
 
-/* Caller holds n. */
-static bool attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a,
-                     uint64_t asked)
+bool pc_attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a, uint64_t asked)
 {
 	struct rp_dentry *place = NULL;
 	bool loose = true;
@@ -565,7 +563,7 @@ static struct rp_node *object_get(struct pathcache *c, struct pc_answer *a, uint
 
 	*made = !n && make;
 	if (n) {
-		*good = attr_put(c, n, a, asked);
+		*good = pc_attr_put(c, n, a, asked);
 		return n;
 	}
 	if (!make)
@@ -619,6 +617,14 @@ static bool may_keep(struct pathcache *c, const struct rp_node *dir, size_t len,
 	return a ? pc_evict_room(c, size) : pc_evict_room_negative(c, dir, size);
 }
 
+bool pc_may_bind(struct pathcache *c, const struct rp_node *dir, size_t len,
+                 const struct rp_node *node)
+{
+	return !(rp_node_flags(node) & (RP_N_PRIVATE | RP_N_ID_BY_NAME)) &&
+	       !(rp_node_flags(dir) & (RP_N_PRIVATE | RP_N_NO_CHILDREN)) &&
+	       pc_evict_room(c, pc_mem_cost(c->mem, rp_dentry_size(len)));
+}
+
 /* placed: dir and name are true, not only where it was last seen. */
 static int store_private(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                          bool placed, struct pc_answer *a, struct pc_found *out)
@@ -643,9 +649,8 @@ static int store_private(struct pathcache *c, struct rp_node *dir, const char *n
 	return 0;
 }
 
-/* Bind (dir, name) to node, held, or to nothing. Return: the dentry, NULL without memory. */
-static struct rp_dentry *bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
-                                   size_t len, struct rp_node *node)
+struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
+                               size_t len, struct rp_node *node)
 {
 	struct rp_dentry *old = rp_tree_find(&c->tree, dir, name, len);
 	struct rp_dentry *d, *other;
@@ -687,13 +692,23 @@ static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *nam
 	if (a && (!node || (!good && (rp_node_is_dir(node) || S_ISLNK(node->type)))))
 		d = NULL;
 	else
-		d = bind_name(c, dir, name, len, node);
+		d = pc_bind_name(c, dir, name, len, node);
 	if (!d && node && made)
 		object_disown(c, node, a);
 	out->id = d ? d->id : 0;
 	out->slot = d ? d->slot : RP_SLOT_NONE;
 	out->kept = d != NULL;
 	return out->kept;
+}
+
+struct rp_node *pc_keep_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                             struct pc_answer *a)
+{
+	struct pc_found out = {.node = NULL};
+
+	if (may_keep(c, dir, len, a, a ? a->flags : 0))
+		store_kept(c, dir, name, len, a, rp_tree_now(&c->tree), &out);
+	return out.node;
 }
 
 int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
@@ -860,7 +875,7 @@ bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_an
 	bool valid;
 
 	pthread_mutex_lock(&c->lock);
-	valid = still_good(c, NULL, asked) && attr_put(c, node, a, asked);
+	valid = still_good(c, NULL, asked) && pc_attr_put(c, node, a, asked);
 	pthread_mutex_unlock(&c->lock);
 	return valid;
 }
@@ -927,7 +942,7 @@ int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_ans
 	int rc = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (!still_good(c, NULL, asked) || !attr_put(c, dir, a, asked))
+	if (!still_good(c, NULL, asked) || !pc_attr_put(c, dir, a, asked))
 		rc = -EAGAIN;
 	else if (!start_known(c, dir))
 		rc = bind_loose(c, dir, NULL);

@@ -4,8 +4,8 @@
  *
  * Nodes are found by identity, made, named and killed here; what dies goes to
  * reclaim.c. pc_store_*() take the change lock themselves; their asked is
- * rp_tree_now() from before the backend was. pc_kill*() and pc_node_twin() want
- * the lock held unless they say otherwise.
+ * rp_tree_now() from before the backend was. All others want it held unless they
+ * say otherwise.
  */
 #ifndef PC_STORE_H
 #define PC_STORE_H
@@ -86,6 +86,25 @@ int pc_gen_update(struct pathcache *c, struct rp_node *n);
 
 /* Is dir's binding to be believed, once what lies above it is taken into account? */
 bool pc_start_known(struct pathcache *c, struct rp_node *dir);
+
+/*
+ * Keep what (dir, name) means, which is certain and not an answer that a change may
+ * have overtaken. a: as of pc_store_name(). Return: the node, a reference, whether
+ * or not it is kept; NULL: absent, or not kept.
+ */
+struct rp_node *pc_keep_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                             struct pc_answer *a);
+
+/* May one more name of node be kept in dir? Makes room. */
+bool pc_may_bind(struct pathcache *c, const struct rp_node *dir, size_t len,
+                 const struct rp_node *node);
+
+/* Bind (dir, name) to node, held, or to nothing. Return: the dentry, NULL without memory. */
+struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
+                               size_t len, struct rp_node *node);
+
+/* Attributes of n, held, as asked. Return: as pc_store_attr(). */
+bool pc_attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a, uint64_t asked);
 
 /* Kill a dentry and retire what goes with it. */
 void pc_kill(struct pathcache *c, struct rp_dentry *d);

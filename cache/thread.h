@@ -64,6 +64,7 @@ enum pc_counter {
 	PC_EVENTS_OVERFLOWS,
 	PC_WATCH_LIMITS,
 	PC_WATCH_FAILURES,
+	PC_ANNOUNCED,
 	PC_COUNTERS
 };
 
@@ -88,6 +89,7 @@ struct pc_thread {
 	int cancel;       /* the caller's cancel state, while the library's is off */
 	unsigned depth;   /* of sections, QSBR */
 	unsigned pins;    /* pathcache_thread_register() calls */
+	unsigned telling; /* listeners it is in; see listen.c */
 };
 
 extern __thread struct pc_thread pc_thread __attribute__((tls_model("initial-exec")));

@@ -421,6 +421,7 @@ static const struct {
 	FIELD("pathcache_eviction_looks_total", evict_effort),
 	FIELD("pathcache_eviction_held_total", evict_held),
 	FIELD("pathcache_invalidations_total", invalidations),
+	FIELD("pathcache_announced_total", announced),
 	FIELD("pathcache_grace_periods_total", grace_periods),
 	FIELD("pathcache_memo_stamps_total", memo_stamps),
 	FIELD("pathcache_dentries", dentries),

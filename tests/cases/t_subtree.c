@@ -234,7 +234,7 @@ static void what_nobody_asks_for_again_makes_room(void)
 	}
 	CHECK_EQ(pathcache_dump(app.cache, count_loose, &left), 0);
 	CHECK(left > 50);
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < 3000; i++) {
 		snprintf(path, sizeof(path), "f%u", i);
 		ts_ns_add(&app.ns, path, S_IFREG | 0644, NULL);
 		CHECK_EQ(ts_stat_err(app.cache, path), 0);

@@ -489,6 +489,23 @@ void ts_ns_exchange(struct ts_namespace *ns, const char *one, const char *two)
 	pthread_mutex_unlock(&ns->lock);
 }
 
+struct pathcache_reply ts_ns_reply(struct ts_namespace *ns, const char *path)
+{
+	struct pathcache_reply reply = {.size = sizeof(reply)};
+	struct ts_child *child;
+	struct ts_object *dir;
+	const char *name;
+
+	pthread_mutex_lock(&ns->lock);
+	dir = walk_parent(ns, path, &name);
+	child = *child_find(dir, name, strlen(name));
+	REQUIRE(child);
+	fill_reply(child->object, &reply);
+	child->object->handed_out++;
+	pthread_mutex_unlock(&ns->lock);
+	return reply;
+}
+
 void ts_ns_only_for(struct ts_namespace *ns, const char *path, uint32_t uid)
 {
 	struct ts_child *child;

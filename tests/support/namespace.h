@@ -87,7 +87,10 @@ void ts_ns_remove(struct ts_namespace *ns, const char *path);
 void ts_ns_link(struct ts_namespace *ns, const char *from, const char *to);
 /* Over whatever is at to. */
 void ts_ns_rename(struct ts_namespace *ns, const char *from, const char *to);
+/* Both are there. */
 void ts_ns_exchange(struct ts_namespace *ns, const char *one, const char *two);
+/* What a lookup would answer about path, its handle counted as handed out. */
+struct pathcache_reply ts_ns_reply(struct ts_namespace *ns, const char *path);
 void ts_ns_only_for(struct ts_namespace *ns, const char *path, uint32_t uid);
 /* Change attributes under the lock. */
 void ts_ns_set(struct ts_namespace *ns, const char *path, uint32_t mode, uint64_t size);
