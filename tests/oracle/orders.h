@@ -44,7 +44,7 @@ struct change {
 	void (*make)(struct stage *stage);
 	struct touched touched[2];
 	const char *object;  /* whose attributes or text change, and no name; NULL: none */
-	struct query ask[6]; /* who may see it */
+	struct query ask[8]; /* who may see it; the last is NONE */
 };
 
 enum warmth { COLD, WARM, HOT, WARMTHS };
