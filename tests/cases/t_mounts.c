@@ -104,6 +104,17 @@ static uint64_t asked(const struct scene *s)
 	return ts_stats(s->cache).backend_calls;
 }
 
+/* What has nothing to do with a change stays known: the directory "other". */
+static void kept_begin(const struct scene *s)
+{
+	CHECK_EQ(ts_stat_err(s->cache, "other"), 0);
+}
+
+static void kept_end(const struct scene *s)
+{
+	CHECK_EQ(ts_stat_flags(s->cache, "other", PATHCACHE_CACHED), 0);
+}
+
 /* ---- a directory and what is mounted on it ------------------------------------------ */
 
 /* H5 */
@@ -175,6 +186,36 @@ static void a_mount_in_the_place_of_another_is_seen(void)
 		same(&s, "d/new");
 	}
 	unmount(&s, "d");
+	scene_end(&s);
+}
+
+/* The same with its very number, which is free once no descriptor is left on it. */
+static void a_mount_under_the_number_of_another_is_seen(void)
+{
+	struct pathcache_attr old, now;
+	unsigned again = 0;
+	char path[PATH_MAX];
+	struct scene s;
+
+	if (!begin(&s))
+		return;
+	ts_dir(&s.tree, "d", 0755);
+	for (int i = 0; i < 10; i++) {
+		mount_new(&s, "d");
+		look(&s);
+		same(&s, "d");
+		old = attr_of(s.cache, "d");
+		REQUIRE(umount(full(&s, "d", path)) == 0);
+		mount_new(&s, "d");
+		look(&s);
+		same(&s, "d");
+		now = attr_of(s.cache, "d");
+		again += now.mnt_id == old.mnt_id;
+		REQUIRE(umount(path) == 0);
+		look(&s);
+	}
+	if (!again)
+		ts_skip("the number was never the same");
 	scene_end(&s);
 }
 
@@ -298,6 +339,7 @@ static void a_mount_is_covered_and_comes_back(void)
 
 	if (!begin(&s))
 		return;
+	ts_dir(&s.tree, "other", 0755);
 	ts_dir(&s.tree, "a", 0755);
 	ts_dir(&s.tree, "a/b", 0755);
 	mount_new(&s, "a/b");
@@ -307,6 +349,7 @@ static void a_mount_is_covered_and_comes_back(void)
 	for (int round = 0; round < 4; round++) {
 		for (size_t i = 0; i < 4; i++)
 			same(&s, paths[i]);
+		kept_begin(&s);
 		mount_new(&s, "a");
 		ts_file(&s.tree, "a/y", 0644, "1");
 		look(&s);
@@ -314,6 +357,7 @@ static void a_mount_is_covered_and_comes_back(void)
 			same(&s, paths[i]);
 		/* Below the cover nothing has changed. */
 		CHECK_EQ(pathcache_stat(s.cache, "b/x", &how, &attr), 0);
+		kept_end(&s);
 		unmount(&s, "a");
 		if (round % 2)
 			unmount(&s, "a/b");
@@ -327,6 +371,35 @@ static void a_mount_is_covered_and_comes_back(void)
 		look(&s);
 	}
 	unmount(&s, "a/b");
+	pathcache_put(s.cache, how.start);
+	scene_end(&s);
+}
+
+/* Which directory the lower one is in cannot be told any more. */
+static void a_mount_comes_below_another(void)
+{
+	struct pathcache_how how = {.size = sizeof(how)};
+	struct pathcache_attr attr;
+	struct scene s;
+
+	if (!begin(&s))
+		return;
+	ts_dir(&s.tree, "a", 0755);
+	ts_dir(&s.tree, "a/b", 0755);
+	how.start = ts_get(s.cache, "a");
+	CHECK_EQ(pathcache_stat(s.cache, "b/x", &how, &attr), -ENOENT);
+	mount_new(&s, "a/b");
+	ts_file(&s.tree, "a/b/x", 0644, "1");
+	mount_new(&s, "a");
+	look(&s);
+	CHECK_EQ(pathcache_stat(s.cache, "b/x", &how, &attr), 0);
+	same(&s, "a/b/x");
+	unmount(&s, "a");
+	look(&s);
+	same(&s, "a/b/x");
+	unmount(&s, "a/b");
+	look(&s);
+	CHECK_EQ(pathcache_stat(s.cache, "b/x", &how, &attr), -ENOENT);
 	pathcache_put(s.cache, how.start);
 	scene_end(&s);
 }
@@ -422,12 +495,15 @@ static void names_with_blanks_are_found(void)
 
 	if (!begin(&s))
 		return;
+	ts_dir(&s.tree, "other", 0755);
 	ts_dir(&s.tree, name, 0755);
 	snprintf(inner, sizeof(inner), "%s/\\040", name);
 	ts_dir(&s.tree, inner, 0755);
 	same(&s, inner);
+	kept_begin(&s);
 	mount_new(&s, inner);
 	look(&s);
+	kept_end(&s);
 	same(&s, inner);
 	same(&s, name);
 	unmount(&s, inner);
@@ -443,6 +519,7 @@ static void a_mount_where_the_process_may_not_search_is_seen(void)
 
 	if (!begin(&s))
 		return;
+	ts_dir(&s.tree, "other", 0755);
 	ts_dir(&s.tree, "p", 0755);
 	ts_dir(&s.tree, "p/d", 0755);
 	ts_dir(&s.tree, "p/d/m", 0755);
@@ -450,9 +527,11 @@ static void a_mount_where_the_process_may_not_search_is_seen(void)
 	same(&s, "p/d/m/x");
 	ts_chmod(&s.tree, "p", 0700);
 	mount_new(&s, "p/d/m");
+	kept_begin(&s);
 	ts_switch_to(&ts_nobody);
 	look(&s);
 	ts_switch_back();
+	kept_end(&s);
 	ts_chmod(&s.tree, "p", 0755);
 	changed_object(s.cache, "p");
 	same(&s, "p/d/m/x");
@@ -738,11 +817,13 @@ int main(int argc, char **argv)
 		TS_CASE(a_mount_over_a_cached_directory_is_seen),
 		TS_CASE(a_mount_over_a_file_is_seen),
 		TS_CASE(a_mount_in_the_place_of_another_is_seen),
+		TS_CASE(a_mount_under_the_number_of_another_is_seen),
 		TS_CASE(a_mount_that_came_and_went_unseen_leaves_nothing),
 		TS_CASE(what_is_on_a_mount_is_kept),
 		TS_CASE(mounts_elsewhere_leave_the_cache_as_it_is),
 		TS_CASE(nested_mounts_come_and_go_at_once),
 		TS_CASE(a_mount_is_covered_and_comes_back),
+		TS_CASE(a_mount_comes_below_another),
 		TS_CASE(mounts_stand_on_top_of_each_other),
 		TS_CASE(a_mount_is_moved),
 		TS_CASE(a_directory_above_is_renamed_before_the_end),
