@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Random trees, random changes, each announced in a random lawful way, random
- * questions: every answer of every cache equals the kernel's, cold and hot.
+ * Random trees, random changes, each announced in a random lawful way, by what was
+ * done or by what is not known any more, random questions: every answer of every cache equals the kernel's, cold and hot.
  *
  * The caches differ in root ("/" or the tree), mode, budget and memos: none, a
  * table too small, one large enough. The budget of some changes between rounds, to
@@ -69,6 +69,7 @@ struct fuzz {
 	struct ts_view views[VIEWS];
 	enum memos memos[VIEWS];
 	bool changing[VIEWS]; /* the budget */
+	unsigned asks;        /* the view that keeps nothing */
 	unsigned nviews;
 	struct held held[VIEWS][HELD];
 	struct remembered bag[VIEWS][BAG];
@@ -221,24 +222,42 @@ static void announce_subtree(struct fuzz *fz, const struct ts_view *view, const 
 }
 
 /* What the name rel means has changed. */
-static void announce_name(struct fuzz *fz, const char *rel)
+static void announce_name_in(struct fuzz *fz, const struct ts_view *view, const char *rel)
 {
+	unsigned way = ts_below(&fz->rng, 20);
 	char path[2 * PATH_MAX];
 
-	for (unsigned i = 0; i < fz->nviews; i++) {
-		const struct ts_view *view = &fz->views[i];
-		unsigned way = ts_below(&fz->rng, 20);
+	to_view_path(fz, view, rel, path, sizeof(path));
+	if (way == 0)
+		CHECK_EQ(pathcache_invalidate_all(view->cache), 0);
+	else if (way == 1)
+		announce_subtree(fz, view, rel);
+	else if (way < 11)
+		announce_by_name(fz, view, rel);
+	else
+		CHECK_EQ(pathcache_invalidate_path(view->cache, path), 0);
+}
 
-		to_view_path(fz, view, rel, path, sizeof(path));
-		if (way == 0)
-			CHECK_EQ(pathcache_invalidate_all(view->cache), 0);
-		else if (way == 1)
-			announce_subtree(fz, view, rel);
-		else if (way < 11)
-			announce_by_name(fz, view, rel);
-		else
-			CHECK_EQ(pathcache_invalidate_path(view->cache, path), 0);
-	}
+static void announce_name(struct fuzz *fz, const char *rel)
+{
+	for (unsigned i = 0; i < fz->nviews; i++)
+		announce_name_in(fz, &fz->views[i], rel);
+}
+
+/* Attributes of what rel is in view, as they are now, are told. Return: whether they were. */
+static bool tell_attr(struct fuzz *fz, const struct ts_view *view, const char *rel,
+                      struct pathcache_entry *entry)
+{
+	struct pathcache_how how = {.size = sizeof(how), .flags = PATHCACHE_NOFOLLOW};
+	struct pathcache_attr attr;
+	char path[2 * PATH_MAX];
+
+	to_view_path(fz, &fz->views[fz->asks], rel, path, sizeof(path));
+	if (ts_below(&fz->rng, 2) ||
+	    pathcache_stat(fz->views[fz->asks].cache, path, &how, &attr) != 0)
+		return false;
+	CHECK_EQ(pathcache_changed(view->cache, entry, ts_below(&fz->rng, 4) ? &attr : NULL), 0);
+	return true;
 }
 
 /* The attributes of the object rel names have changed; all its names are known. */
@@ -254,7 +273,8 @@ static void announce_object(struct fuzz *fz, const char *rel, uint64_t ino)
 		if (ts_below(&fz->rng, 2))
 			entry = hold(view, path, PATHCACHE_NOFOLLOW);
 		if (entry) {
-			CHECK_EQ(pathcache_invalidate_entry(view->cache, entry), 0);
+			if (!tell_attr(fz, view, rel, entry))
+				CHECK_EQ(pathcache_invalidate_entry(view->cache, entry), 0);
 			pathcache_put(view->cache, entry);
 			continue;
 		}
@@ -276,6 +296,93 @@ static void announce_other_names(struct fuzz *fz, const struct item *item)
 	for (unsigned n = 0; n < fz->nitems; n++)
 		if (fz->items[n].ino == item->ino)
 			announce_name(fz, fz->items[n].path);
+}
+
+/* ---- announcing what was done -------------------------------------------- */
+
+/* The directory rel is in, held, and its name there. */
+static struct pathcache_entry *dir_of(const struct fuzz *fz, const struct ts_view *view,
+                                      const char *rel, const char **name)
+{
+	char path[2 * PATH_MAX], dir[REL_MAX] = "";
+	const char *slash = strrchr(rel, '/');
+	struct pathcache_entry *entry;
+
+	*name = slash ? slash + 1 : rel;
+	if (slash)
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - rel), rel);
+	to_view_path(fz, view, dir, path, sizeof(path));
+	entry = hold(view, path, PATHCACHE_NOFOLLOW);
+	if (!entry)
+		ts_die(__FILE__, __LINE__, "%s: cannot hold %s", view->label, path);
+	return entry;
+}
+
+/* What path means in view, held before it was changed; NULL: an error. */
+static struct pathcache_entry *object_of(const struct fuzz *fz, const struct ts_view *view,
+                                         const char *rel)
+{
+	char path[2 * PATH_MAX];
+
+	to_view_path(fz, view, rel, path, sizeof(path));
+	return hold(view, path, PATHCACHE_NOFOLLOW);
+}
+
+enum done { CREATED, REMOVED, RENAMED, EXCHANGED, LINKED };
+
+struct deed {
+	enum done done;
+	const char *rel, *to; /* to: of the last three */
+};
+
+static int tell_deed(struct fuzz *fz, const struct ts_view *view, const struct deed *deed)
+{
+	const char *name, *to_name = NULL;
+	struct pathcache_entry *dir = dir_of(fz, view, deed->rel, &name), *to = NULL,
+			       *object = NULL;
+	int rc = -EIO;
+
+	if (deed->to)
+		to = dir_of(fz, view, deed->to, &to_name);
+	if (deed->done == LINKED)
+		object = object_of(fz, view, deed->rel);
+	switch (deed->done) {
+	case CREATED:
+		rc = pathcache_created(view->cache, dir, name, NULL);
+		break;
+	case REMOVED:
+		rc = pathcache_removed(view->cache, dir, name);
+		break;
+	case RENAMED:
+	case EXCHANGED:
+		rc = pathcache_renamed(view->cache, dir, name, to, to_name,
+		                       deed->done == EXCHANGED ? PATHCACHE_RENAME_EXCHANGE : 0);
+		break;
+	case LINKED:
+		REQUIRE(object);
+		rc = pathcache_linked(view->cache, object, to, to_name);
+		pathcache_put(view->cache, object);
+		break;
+	}
+	pathcache_put(view->cache, dir);
+	pathcache_put(view->cache, to);
+	return rc;
+}
+
+/* By the hook for it, or by the names. */
+static void announce_deed(struct fuzz *fz, const struct deed *deed)
+{
+	for (unsigned i = 0; i < fz->nviews; i++) {
+		const struct ts_view *view = &fz->views[i];
+
+		if (ts_below(&fz->rng, 2)) {
+			CHECK_EQ(tell_deed(fz, view, deed), 0);
+			continue;
+		}
+		announce_name_in(fz, view, deed->done == LINKED ? deed->to : deed->rel);
+		if (deed->done == RENAMED || deed->done == EXCHANGED)
+			announce_name_in(fz, view, deed->to);
+	}
 }
 
 /* ---- changes ----------------------------------------------------------- */
@@ -338,7 +445,7 @@ static void change_create(struct fuzz *fz)
 	                 : "symlink",
 	     path, kind == 2 ? " -> " : "", kind == 2 ? text : "", rc < 0 ? errno : 0);
 	if (rc >= 0)
-		announce_name(fz, path);
+		announce_deed(fz, &(struct deed){.done = CREATED, .rel = path});
 }
 
 static void change_remove(struct fuzz *fz)
@@ -353,7 +460,7 @@ static void change_remove(struct fuzz *fz)
 	note(fz, "remove %s: %d", item.path, rc < 0 ? errno : 0);
 	if (rc != 0)
 		return;
-	announce_name(fz, item.path);
+	announce_deed(fz, &(struct deed){.done = REMOVED, .rel = item.path});
 	announce_other_names(fz, &item);
 }
 
@@ -387,8 +494,8 @@ static void change_rename(struct fuzz *fz)
 	note(fz, "rename%s %s %s: %d", flags ? " exchange" : "", item.path, to, rc < 0 ? errno : 0);
 	if (rc < 0)
 		return;
-	announce_name(fz, item.path);
-	announce_name(fz, to);
+	announce_deed(fz, &(struct deed){
+				  .done = flags ? EXCHANGED : RENAMED, .rel = item.path, .to = to});
 	announce_other_names(fz, &item);
 	announce_other_names(fz, &target);
 }
@@ -409,7 +516,7 @@ static void change_link(struct fuzz *fz)
 	note(fz, "link %s %s: %d", item.path, to, rc < 0 ? errno : 0);
 	if (rc < 0)
 		return;
-	announce_name(fz, to);
+	announce_deed(fz, &(struct deed){.done = LINKED, .rel = item.path, .to = to});
 	item.nlink++;
 	announce_other_names(fz, &item);
 }
@@ -431,8 +538,7 @@ static void change_symlink_swap(struct fuzz *fz)
 	rc = renameat(fz->tree.fd, ".swap", fz->tree.fd, item.path);
 	note(fz, "swap %s -> %s: %d", item.path, text, rc < 0 ? errno : 0);
 	unlinkat(fz->tree.fd, ".swap", 0);
-	announce_name(fz, item.path);
-	announce_name(fz, ".swap");
+	announce_deed(fz, &(struct deed){.done = RENAMED, .rel = ".swap", .to = item.path});
 	announce_other_names(fz, &item);
 }
 
@@ -1052,6 +1158,7 @@ static void start(struct fuzz *fz)
 	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_C(16) << 20, MEMOS_USUAL);
 	open_view(fz, false, PATHCACHE_MODE_RCU, 98304, MEMOS_ANY);
 	open_view(fz, false, PATHCACHE_MODE_RCU, 32768, MEMOS_ANY);
+	fz->asks = fz->nviews;
 	open_view(fz, false, PATHCACHE_MODE_RCU, 0, MEMOS_ANY);
 	open_changing(fz, false, PATHCACHE_MODE_RCU);
 	open_changing(fz, true, PATHCACHE_MODE_RCU);

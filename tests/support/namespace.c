@@ -358,8 +358,14 @@ static const struct pathcache_ops ns_ops = {
 
 void ts_ns_init(struct ts_namespace *ns)
 {
+	pthread_mutexattr_t attr;
+
 	memset(ns, 0, sizeof(*ns));
-	pthread_mutex_init(&ns->lock, NULL);
+	/* A test may hold it around a change and what it says of that. */
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&ns->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
 	pthread_cond_init(&ns->changed, NULL);
 	ns->root = object_create(ns, S_IFDIR | 0755, NULL);
 	ns->root->parent = ns->root;
