@@ -16,6 +16,7 @@
 #include "fork.h"
 #include "listen.h"
 #include "list.h"
+#include "reclaim.h"
 
 /* A name in a directory, held once the hook has begun. */
 struct place {
@@ -62,6 +63,7 @@ static void hook_end(struct pathcache *c)
 {
 	pthread_mutex_unlock(&c->lock);
 	pc_read_end();
+	pc_upkeep_wake(c);
 }
 
 /* Is what the application says the last word? */

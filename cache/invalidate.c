@@ -12,6 +12,7 @@
 #include "list.h"
 #include "listen.h"
 #include "lookup.h"
+#include "reclaim.h"
 
 uint64_t pc_change_begin(struct pathcache *c, enum pc_counter counter)
 {
@@ -138,6 +139,7 @@ int pathcache_invalidate_name(struct pathcache *cache, struct pathcache_entry *d
 	             pc_change_begin(cache, PC_INVALIDATIONS));
 	pthread_mutex_unlock(&cache->lock);
 	pc_read_end();
+	pc_upkeep_wake(cache);
 	pc_told_name(cache, n, name, strlen(name));
 	return 0;
 }
@@ -154,6 +156,7 @@ int pathcache_invalidate_entry(struct pathcache *cache, struct pathcache_entry *
 	               pc_change_begin(cache, PC_INVALIDATIONS));
 	pthread_mutex_unlock(&cache->lock);
 	pc_read_end();
+	pc_upkeep_wake(cache);
 	pc_told_object(cache, pc_node(entry));
 	return 0;
 }

@@ -816,8 +816,8 @@ struct pathcache_stats {
 	uint64_t watch_failures;   /* ... for any other reason, and sources that failed */
 	uint64_t watches;          /* now: directories that the kernel tells of */
 	uint64_t event_source;     /* now: enum pathcache_source; 0: there is none, all expires */
-	uint64_t mount_changes;  /* mounts that came, went or changed, where that is watched */
-	uint64_t announced;      /* calls of pathcache_created() and its siblings */
+	uint64_t mount_changes;    /* mounts that came, went or changed, where that is watched */
+	uint64_t announced;        /* calls of pathcache_created() and its siblings */
 };
 
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */

@@ -191,14 +191,20 @@ static bool reclaim_is_due(const struct pathcache *c, uint64_t backlog)
 	       atomic_load_explicit(&c->crowded, memory_order_relaxed) || pc_learn_waits(c);
 }
 
+void pc_upkeep_wake(struct pathcache *c)
+{
+	/* So early that the backlog is not filled before it is done. */
+	if (c->worker.running &&
+	    reclaim_is_due(c, atomic_load_explicit(&c->clock.backlog, memory_order_relaxed) / 2))
+		pc_worker_wake(&c->worker);
+}
+
 void pc_upkeep(struct pathcache *c)
 {
 	uint64_t backlog = atomic_load_explicit(&c->clock.backlog, memory_order_relaxed);
 
 	if (c->worker.running) {
-		/* So early that the backlog is not filled before it is done. */
-		if (reclaim_is_due(c, backlog / 2))
-			pc_worker_wake(&c->worker);
+		pc_upkeep_wake(c);
 		return;
 	}
 	if (!reclaim_is_due(c, backlog) || !pc_rcu_may_wait())

@@ -63,6 +63,9 @@ void pc_reclaim(struct pathcache *c);
  */
 void pc_upkeep(struct pathcache *c);
 
+/* For one who has left memory to be freed and pays for nothing: wake the worker. Context: no lock. */
+void pc_upkeep_wake(struct pathcache *c);
+
 /* Free everything. Context: close; nobody else uses the cache. */
 void pc_store_fini(struct pathcache *c);
 
