@@ -279,6 +279,8 @@ static int cache_open(struct pathcache **out, const struct pc_backend *backend, 
 	if (!rc && c->coherence == PATHCACHE_COHERENCE_EVENTS)
 		rc = pc_events_open(c, o);
 	if (rc) {
+		if (c->tree.root)
+			pc_store_fini(c);
 		cache_free(c);
 		return rc;
 	}

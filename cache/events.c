@@ -308,28 +308,37 @@ static int object_open(struct pathcache *c, const struct pc_key *key)
 	return fd;
 }
 
-/* Links of a file have changed, which has names on each mount of its file system. */
-static void apply_to_object(struct pathcache *c, const struct pc_key *key)
+/* Links of object a have changed, which may be in memory on each mount of its file system. */
+static void seen_on_mounts(struct pathcache *c, const struct pc_key *key, struct pc_answer *a)
 {
 	const struct pc_source *s = &c->events.source;
+
+	pthread_mutex_lock(&c->events.arm);
+	pthread_mutex_lock(&c->lock);
+	for (uint32_t i = 0; i < s->nmarks; i++) {
+		if (memcmp(s->marks[i].fsid, key->bytes, PC_KEY_FSID) != 0)
+			continue;
+		a->domain = s->marks[i].domain;
+		pc_seen_linked(c, a);
+	}
+	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->events.arm);
+}
+
+static void apply_to_object(struct pathcache *c, const struct pc_key *key)
+{
 	int fd = object_open(c, key), rc = fd < 0 ? fd : 0;
 	struct pc_answer a;
 
-	if (!rc)
+	if (!rc) {
 		rc = pc_posix_statx(fd, "", &a);
-	pthread_mutex_lock(&c->lock);
-	for (uint32_t i = 0; !rc && i < s->nmarks; i++) {
-		if (memcmp(s->marks[i].fsid, key->bytes, PC_KEY_FSID) != 0)
-			continue;
-		a.domain = s->marks[i].domain;
-		pc_seen_linked(c, &a);
-	}
-	if (rc && rc != -ESTALE && rc != -ENOENT)
-		/* Any may be it. */
-		pc_seen_below(c, c->tree.root);
-	pthread_mutex_unlock(&c->lock);
-	if (fd >= 0)
 		close(fd);
+	}
+	if (!rc)
+		seen_on_mounts(c, key, &a);
+	else if (rc != -ESTALE && rc != -ENOENT)
+		/* It may be any. */
+		pc_seen_all(c);
 }
 
 static void apply(struct pathcache *c, struct pc_event *ev)

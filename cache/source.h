@@ -56,10 +56,10 @@ struct pc_mark {
 };
 
 struct pc_source {
-	const struct pc_source_ops *ops; /* const after open of the cache; NULL: none */
-	int fd;                          /* arm and drain to write; -1: closed */
-	uint32_t nmarks;                 /* arm and drain to write */
-	struct pc_mark marks[PC_MARKS_MAX];
+	const struct pc_source_ops *ops;    /* const after open of the cache; NULL: none */
+	int fd;                             /* arm and drain to write; -1: closed */
+	uint32_t nmarks;                    /* arm */
+	struct pc_mark marks[PC_MARKS_MAX]; /* arm */
 };
 
 /* A directory to be armed. */
