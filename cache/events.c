@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "coherence.h"
+#include "listen.h"
 #include "posix.h"
 #include "store.h"
 
@@ -110,6 +111,7 @@ static void source_lost(struct pathcache *c)
 		pthread_mutex_unlock(&c->lock);
 	}
 	pc_seen_all(c);
+	pc_told_all(c);
 	pthread_mutex_unlock(&e->arm);
 	close(fd);
 }
@@ -225,19 +227,53 @@ static void apply_to(struct pathcache *c, struct pc_watch *w, const struct pc_ev
 		pc_seen_object(c, dir);
 }
 
-/* name is new in dir: has its object other names, by which it is in memory? */
+/* The same to the listener; it waits. Context: likewise. */
+static void tell_of(struct pathcache *c, struct rp_node *dir, const struct pc_event *ev)
+{
+	if (ev->what & PC_EV_LOST)
+		pc_told_subtree(c, dir);
+	else if (ev->len)
+		pc_told_name(c, dir, ev->name, ev->len);
+	else if (ev->what & (PC_EV_GONE | PC_EV_ATTR))
+		pc_told_object(c, dir);
+}
+
+/* What nobody can say which file it is about: any. Context: no change lock. */
+static void apply_to_all(struct pathcache *c)
+{
+	pc_seen_all(c);
+	pc_told_all(c);
+}
+
+/* Links of the object a have changed. Context: change lock. */
+static void apply_link(struct pathcache *c, const struct pc_answer *a)
+{
+	struct rp_node *n = pc_seen_linked(c, a);
+
+	if (n)
+		pc_told_object(c, n);
+}
+
+/*
+ * name is new in dir: has its object other names, by which it is in memory? Where it
+ * is gone already, that is not found out.
+ */
 static void look_for_links(struct pathcache *c, struct rp_node *dir, const struct pc_event *ev)
 {
 	char name[RP_NAME_MAX + 1];
 	struct pc_answer a;
+	int rc;
 
 	memcpy(name, ev->name, ev->len);
 	name[ev->len] = '\0';
 	a.handle = NULL;
-	if (c->backend->lookup(c, dir, name, ev->len, &c->self, &a) || a.attr.nlink <= 1)
+	rc = c->backend->lookup(c, dir, name, ev->len, &c->self, &a);
+	if (rc && rc != -ENOENT)
+		apply_to_all(c);
+	if (rc || a.attr.nlink <= 1)
 		return;
 	pthread_mutex_lock(&c->lock);
-	pc_seen_linked(c, &a);
+	apply_link(c, &a);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -255,6 +291,7 @@ static bool apply_next(struct pathcache *c, const struct pc_event *ev, uint64_t 
 		if (ev->what & PC_EV_MADE && lockref_get(&w->node->ref))
 			*held = w->node;
 		pc_count(c, PC_EVENTS_APPLIED);
+		tell_of(c, w->node, ev);
 		apply_to(c, w, ev);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -319,7 +356,7 @@ static void seen_on_mounts(struct pathcache *c, const struct pc_key *key, struct
 		if (memcmp(s->marks[i].fsid, key->bytes, PC_KEY_FSID) != 0)
 			continue;
 		a->domain = s->marks[i].domain;
-		pc_seen_linked(c, a);
+		apply_link(c, a);
 	}
 	pthread_mutex_unlock(&c->lock);
 	pthread_mutex_unlock(&c->events.arm);
@@ -337,8 +374,7 @@ static void apply_to_object(struct pathcache *c, const struct pc_key *key)
 	if (!rc)
 		seen_on_mounts(c, key, &a);
 	else if (rc != -ESTALE && rc != -ENOENT)
-		/* It may be any. */
-		pc_seen_all(c);
+		apply_to_all(c);
 }
 
 static void apply(struct pathcache *c, struct pc_event *ev)
@@ -383,7 +419,7 @@ static bool apply_all(struct pathcache *c, const char *buf, size_t bytes, uint64
 }
 
 /* Context: drain. Return: what was read, in units; 0: nothing was there. */
-static uint64_t drain_once(struct pathcache *c, size_t room)
+static uint64_t drain_locked(struct pathcache *c, size_t room)
 {
 	char buf[READ_MAX];
 	uint64_t units = 0;
@@ -404,6 +440,19 @@ static uint64_t drain_once(struct pathcache *c, size_t room)
 	return units;
 }
 
+/* The same, and then the listener is told. Context: no lock. */
+static uint64_t drain_once(struct pathcache *c, size_t room)
+{
+	uint64_t units;
+
+	pc_tell_hold();
+	pthread_mutex_lock(&c->events.drain);
+	units = drain_locked(c, room);
+	pthread_mutex_unlock(&c->events.drain);
+	pc_tell_release(c);
+	return units;
+}
+
 static uint64_t queued(struct pathcache *c)
 {
 	return is_up(c) ? c->events.source.ops->queued(&c->events.source) : 0;
@@ -418,9 +467,9 @@ bool pc_events_drain(struct pathcache *c, uint32_t most)
 	if (!e->source.ops)
 		return false;
 	room = room < READ_MIN ? READ_MIN : room > READ_MAX ? READ_MAX : room;
-	pthread_mutex_lock(&e->drain);
 	for (uint64_t done = 0, n; done < most && (n = drain_once(c, room)) != 0;)
 		done += room / EVENT_USUAL;
+	pthread_mutex_lock(&e->drain);
 	more = queued(c) != 0;
 	pthread_mutex_lock(&e->arm);
 	orphans_disarm(c, most);
@@ -436,11 +485,12 @@ void pc_events_sync(struct pathcache *c)
 
 	if (!e->source.ops)
 		return;
+	/* What another thread has read by now is in the cache when this has the lock. */
 	pthread_mutex_lock(&e->drain);
 	left = queued(c);
+	pthread_mutex_unlock(&e->drain);
 	while (left && (n = drain_once(c, READ_MAX)) != 0)
 		left -= n < left ? n : left;
-	pthread_mutex_unlock(&e->drain);
 }
 
 uint32_t pc_events_source(const struct pathcache *c)

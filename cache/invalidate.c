@@ -232,13 +232,14 @@ void pc_seen_object(struct pathcache *c, struct rp_node *n)
 	pc_drop_object(c, n, pc_change_begin(c, PC_INVALIDATIONS));
 }
 
-void pc_seen_linked(struct pathcache *c, const struct pc_answer *a)
+struct rp_node *pc_seen_linked(struct pathcache *c, const struct pc_answer *a)
 {
 	uint64_t stamp = pc_change_begin(c, PC_INVALIDATIONS);
 	struct rp_node *n = pc_node_known(c, a);
 
 	if (n)
 		rp_node_attr_drop(n, stamp);
+	return n;
 }
 
 void pc_seen_moved(struct pathcache *c, struct rp_node *dir)

@@ -6,17 +6,25 @@
  * lock is gone: then no later lookup can be answered by what was. Nothing but a
  * test of a pointer where nobody listens.
  *
- * Context of all: no lock and no read section of the cache; nodes are held.
+ * Who holds a lock meanwhile calls pc_tell_hold() before he takes it: what is told
+ * from then on, under any lock, waits for pc_tell_release().
+ *
+ * Context of all: no lock and no read section of the cache, but for that; nodes are
+ * held, or kept by the change lock.
  */
 #ifndef PC_LISTEN_H
 #define PC_LISTEN_H
 
 #include "cache.h"
 
-/* Tell; kind and what goes with it are set. */
+/* Tell; kind and what goes with it are set. name need not end in a NUL where it is held. */
 void pc_tell(struct pathcache *c, struct pathcache_change *change);
 
-/* What name (NUL-terminated) means in dir, and with it attributes of both. */
+/* Pairs nest; one cache at a time. */
+void pc_tell_hold(void);
+void pc_tell_release(struct pathcache *c);
+
+/* What name (NUL-terminated, unless it is held) means in dir, and with it attributes of both. */
 static inline void pc_told_name(struct pathcache *c, struct rp_node *dir, const char *name,
                                 size_t len)
 {

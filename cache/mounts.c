@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cache.h"
+#include "listen.h"
 #include "store.h"
 
 #ifndef STATX_MNT_ID_UNIQUE
@@ -334,6 +335,7 @@ void pc_mounts_check(struct pathcache *c)
 
 	if (m->fd < 0)
 		return;
+	pc_tell_hold();
 	pthread_mutex_lock(&m->lock);
 	if (has_news(m->fd) || m->lost) {
 		m->lost = table_load(m, &t) != 0;
@@ -343,6 +345,7 @@ void pc_mounts_check(struct pathcache *c)
 			table_take(c, &t);
 	}
 	pthread_mutex_unlock(&m->lock);
+	pc_tell_release(c);
 }
 
 static bool is_known(struct pc_mounts *m, uint64_t mnt, const struct rp_node *dir, const char *name)

@@ -163,8 +163,8 @@ void pc_seen_attr(struct pathcache *c, struct rp_node *dir, const char *name, si
 /* Those of n have, by which name it may be. */
 void pc_seen_object(struct pathcache *c, struct rp_node *n);
 
-/* Those of the object a have, which has names of its own elsewhere. */
-void pc_seen_linked(struct pathcache *c, const struct pc_answer *a);
+/* Those of the object a have, which has names of its own elsewhere. Return: its node; NULL. */
+struct rp_node *pc_seen_linked(struct pathcache *c, const struct pc_answer *a);
 
 /* dir has another name, or is in another directory. */
 void pc_seen_moved(struct pathcache *c, struct rp_node *dir);
