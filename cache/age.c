@@ -2,14 +2,12 @@
 #include "age.h"
 
 #include <string.h>
-#include <time.h>
+
+#include "lease.h"
 
 uint64_t pc_now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return rp_clock_ms();
 }
 
 /* Drop the pair between whose neighbours lies the smallest part of their age. */

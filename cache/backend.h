@@ -16,6 +16,7 @@
 /* pc_answer.flags beside RP_N_*, which go to the node: */
 #define PC_A_NO_CACHE 0x10000u /* give it to those who asked, keep nothing */
 #define PC_A_PRIVATE 0x20000u  /* give it to this caller only */
+#define PC_A_OWN 0x40000u      /* asked is a number that no other question has: pc_expiry_ask() */
 
 /* A backend's answer about one object, or about one absent name. */
 struct pc_answer {

@@ -118,15 +118,38 @@ int pc_posix_statx(int fd, const char *name, struct pc_answer *a)
 /* ---- file systems ------------------------------------------------------- */
 
 /* Flags that hold for a whole mount and pass from a directory to what is in it. */
-#define MOUNT_FLAGS (RP_N_ASK | RP_N_NO_CHILDREN | RP_N_KERNEL | RP_N_NO_ATTR | RP_N_ASK_WX)
+#define MOUNT_FLAGS \
+	(RP_N_ASK | RP_N_NO_CHILDREN | RP_N_KERNEL | RP_N_NO_ATTR | RP_N_ASK_WX | RP_N_UNTOLD)
 
-/* A server, not the mode, decides who may. */
+/* Of file systems that no header of the kernel has a name for. */
+#define GPFS_MAGIC 0x47504653u
+#define LUSTRE_MAGIC 0x0bd00bd0u
+#define PRL_FS_MAGIC 0x7c7c6673u
+#define VMHGFS_MAGIC 0xbacbacbcu
+#define KAFS_MAGIC 0x6b414653u
+#define OCFS2_MAGIC 0x7461636fu
+#define GFS2_MAGIC 0x01161970u
+#define ORANGEFS_MAGIC 0x20030528u
+#define VBOXSF_MAGIC 0x786f4256u
+#define ACFS_MAGIC 0x61636673u
+#define BEEGFS_MAGIC 0x19830326u
+#define IBRIX_MAGIC 0x013111a8u
+#define PANFS_MAGIC 0xaad7aaeau
+#define SNFS_MAGIC 0xbeefdeadu
+
+/*
+ * A server, not the mode, decides who may; and others of its clients change what is
+ * in it without this kernel being told.
+ */
 static bool server_decides(unsigned long type)
 {
 	static const unsigned long remote[] = {
-		NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC,
-		SMB2_SUPER_MAGIC, FUSE_SUPER_MAGIC, V9FS_MAGIC,
-		AFS_SUPER_MAGIC,  CODA_SUPER_MAGIC, CEPH_SUPER_MAGIC,
+		NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
+		V9FS_MAGIC,       FUSE_SUPER_MAGIC, AFS_SUPER_MAGIC,  KAFS_MAGIC,
+		CODA_SUPER_MAGIC, CEPH_SUPER_MAGIC, NCP_SUPER_MAGIC,  GPFS_MAGIC,
+		LUSTRE_MAGIC,     PRL_FS_MAGIC,     VMHGFS_MAGIC,     VBOXSF_MAGIC,
+		OCFS2_MAGIC,      GFS2_MAGIC,       ORANGEFS_MAGIC,   ACFS_MAGIC,
+		BEEGFS_MAGIC,     IBRIX_MAGIC,      PANFS_MAGIC,      SNFS_MAGIC,
 	};
 
 	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
@@ -149,9 +172,9 @@ static uint32_t mount_flags(const struct pc_posix *p, int fd)
 	uint32_t flags = 0;
 
 	if (fstatfs(fd, &fs))
-		return RP_N_ASK | RP_N_ASK_WX;
+		return RP_N_ASK | RP_N_ASK_WX | RP_N_UNTOLD;
 	if (server_decides((unsigned long)fs.f_type))
-		flags |= RP_N_ASK;
+		flags |= RP_N_ASK | RP_N_UNTOLD;
 	if (never_cached((unsigned long)fs.f_type))
 		flags |= RP_N_NO_CHILDREN | RP_N_NO_ATTR | (p->is_slash ? RP_N_KERNEL : 0);
 	if (fs.f_flags & (ST_RDONLY | ST_NOEXEC))
@@ -253,7 +276,7 @@ static int ask_link(int fd, const char *name, struct pc_answer *a)
 static uint32_t ask_mount(const struct pc_posix *p, int fd, const char *name)
 {
 	int here = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	uint32_t flags = RP_N_ASK | RP_N_ASK_WX;
+	uint32_t flags = RP_N_ASK | RP_N_ASK_WX | RP_N_UNTOLD;
 
 	if (here >= 0) {
 		flags = mount_flags(p, here);

@@ -212,6 +212,7 @@ static struct pathcache *cache_alloc(const struct pathcache_options *o)
 	pc_events_init(c);
 	pc_flights_init(&c->flights);
 	pc_learn_init(c, o);
+	pc_expiry_init(c, o);
 	return c;
 }
 

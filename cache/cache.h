@@ -29,6 +29,7 @@
 #include "backend.h"
 #include "dirfd.h"
 #include "events.h"
+#include "expiry.h"
 #include "flight.h"
 #include "loop.h"
 #include "mem.h"
@@ -116,6 +117,7 @@ struct pathcache {
 	struct pc_sweep sweep;     /* change lock */
 	struct pc_clock clock;
 	struct pc_ages ages;              /* change lock */
+	struct pc_expiry expiry;          /* change lock */
 	_Atomic(uint64_t) inval_stamp;    /* atomic; last invalidation of any kind */
 	_Atomic(uint64_t) deferred;       /* atomic; bytes retired and not yet freed */
 	_Atomic(uint64_t) ndentries;      /* atomic */

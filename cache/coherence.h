@@ -42,14 +42,20 @@ static inline bool pc_may_arm(const struct rp_node *dir)
 }
 
 /*
- * The backend is going to be asked about dir, held, or about names in it: arm it,
- * and only then look at the number that the answer will be judged by. dir: NULL
- * where it has no place. Context: no lock, no read section; may block.
+ * The backend is going to be asked about dir, held, or about names in it: arm it
+ * before the number is taken that the answer will be judged by. dir: NULL where it
+ * has no place. Context: no lock, no read section; may block.
  */
-static inline uint64_t pc_asked(struct pathcache *c, struct rp_node *dir)
+static inline void pc_arm(struct pathcache *c, struct rp_node *dir)
 {
 	if (c->coherence == PATHCACHE_COHERENCE_EVENTS && dir && pc_may_arm(dir) && pc_budget(c))
 		pc_events_arm(c, dir);
+}
+
+/* The same, and that number, of what does not expire. */
+static inline uint64_t pc_asked(struct pathcache *c, struct rp_node *dir)
+{
+	pc_arm(c, dir);
 	return rp_tree_now(&c->tree);
 }
 

@@ -47,7 +47,13 @@ static enum rp_status walk_all(struct explain *e)
 	rp_walk_begin(&e->w, e->q.start, e->q.path, e->q.len);
 	if (start_is_private(&e->w))
 		return RP_STALE_START;
-	while ((st = rp_walk_run(&e->w)) == RP_STALE_START && e->w.cur != stale) {
+	pc_expiry_refresh(e->q.c, true);
+	while ((st = rp_walk_run(&e->w)) == RP_TICK ||
+	       (st == RP_STALE_START && e->w.cur != stale)) {
+		if (st == RP_TICK) {
+			pc_expiry_refresh(e->q.c, true);
+			continue;
+		}
 		/* As a query: it may only lack what is above it. */
 		stale = e->w.cur;
 		rp_tree_gen(&e->q.c->tree, stale);
@@ -80,6 +86,8 @@ static bool memo_answers(const struct explain *e)
 	m = rp_memo_find(rp_memos_array(&c->learn.memos), &k);
 	if (!m || rp_memo_valid(&c->tree, m) == RP_MEMO_DEAD)
 		return false;
+	if (m->bits & (RP_M_TTL | RP_M_TTL_LAST) && !pc_memo_lasts(c, m, true))
+		return false;
 	return !(m->bits & (RP_M_CRED | RP_M_CAPS)) || pc_memo_may_search(c, q.cred, m);
 }
 
@@ -99,6 +107,14 @@ static enum pathcache_kind kind_of(const struct explain *e, const struct rp_dent
 	if (d->flags & RP_D_DIR)
 		return PATHCACHE_KIND_DIRECTORY;
 	return d->flags & RP_D_LINK ? PATHCACHE_KIND_LINK : PATHCACHE_KIND_LEAF;
+}
+
+static enum pathcache_trust trust_of(const struct pathcache *c, const struct rp_dentry *d)
+{
+	if (d->flags & RP_D_TTL)
+		return PATHCACHE_TRUST_TTL;
+	return c->coherence == PATHCACHE_COHERENCE_EVENTS ? PATHCACHE_TRUST_EVENTS
+	                                                  : PATHCACHE_TRUST_ANNOUNCED;
 }
 
 static void name_copy(struct told *t, const char *name, size_t len)
@@ -123,7 +139,8 @@ static void tell_step(struct explain *e, const struct rp_step *step, uint64_t no
 	t->b.id = d->id;
 	t->b.age_ms = pc_ages_of(&c->ages, d->id, now);
 	t->b.kind = kind_of(e, d);
-	t->b.trust = PATHCACHE_TRUST_ANNOUNCED;
+	t->b.trust = trust_of(c, d);
+	t->b.left_ms = d->flags & RP_D_TTL ? (uint32_t)pc_expiry_left(e->q.c, d) : 0;
 	t->b.memo = e->memo;
 	if (d->node) {
 		t->b.object = d->node->id;
@@ -156,6 +173,7 @@ static enum pathcache_needs needs_of(enum rp_status st)
 	case RP_NEED_NAME:
 	case RP_FULL:
 	case RP_RETRY:
+	case RP_TICK:
 		break;
 	}
 	return PATHCACHE_NEEDS_NOTHING;
@@ -252,7 +270,9 @@ int pathcache_explain(struct pathcache *cache, const char *path, const struct pa
 	e.w.tree = &cache->tree;
 	e.w.root = e.q.root;
 	e.w.cred = e.q.cred;
-	e.w.flags = pc_query_walk_flags(&e.q);
+	e.q.change_lock = true;
+	e.w.stale = 0;
+	e.w.flags = pc_query_walk_flags(&e.q) | RP_W_LOOK;
 	e.w.mode = RP_MODE_RCU; /* holding nothing; what it finds is the same */
 	e.w.fresh = 0;          /* so that no dentry is marked as used */
 	rc = look_with_room(&e);

@@ -27,6 +27,44 @@ void pc_answer_drop(struct pathcache *c, struct pc_answer *a)
 	a->handle = NULL;
 }
 
+/* The number of a question about dir, held, or names in it; NULL: it has no place. */
+static uint64_t ask(struct pathcache *c, struct rp_node *dir, uint32_t *own)
+{
+	pc_arm(c, dir);
+	return pc_expiry_ask(c, own);
+}
+
+/* The same about node's attributes: a directory tells when they change, else that its name is in. */
+static uint64_t ask_of_node(struct pathcache *c, struct rp_node *node, uint32_t *own)
+{
+	const struct rp_dentry *d;
+	struct rp_node *dir = NULL;
+	uint64_t asked;
+
+	if (c->coherence != PATHCACHE_COHERENCE_EVENTS || rp_node_is_dir(node))
+		return ask(c, node, own);
+	pc_read_begin();
+	d = rp_node_name(node);
+	if (d && d->dir && lockref_get(&d->dir->ref))
+		dir = d->dir;
+	pc_read_end();
+	asked = ask(c, dir, own);
+	if (dir)
+		pc_node_put(c, dir);
+	return asked;
+}
+
+/* An answer to the question of pc_expiry_ask(); own: what that said. */
+static void answer_owned(struct pathcache *c, struct pc_answer *a, uint32_t own)
+{
+	a->flags |= own;
+	if (own || !(a->flags & RP_N_UNTOLD))
+		return;
+	/* The first of what nobody tells changes of: from now on it is noted when was asked. */
+	a->flags |= PC_A_NO_CACHE;
+	atomic_store_explicit(&c->expiry.on, true, memory_order_relaxed);
+}
+
 /* Has another thread's answer come in since the walk missed? */
 static bool fill_known(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                        struct pc_found *out)
@@ -37,7 +75,8 @@ static bool fill_known(struct pathcache *c, struct rp_node *dir, const char *nam
 	memset(out, 0, sizeof(*out));
 	pthread_mutex_lock(&c->lock);
 	d = rp_tree_find(&c->tree, dir, name, len);
-	if (d && d->id > atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed)) {
+	if (d && d->id > atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) &&
+	    !pc_expired(c, d)) {
 		known = !d->node || lockref_get(&d->node->ref);
 		out->node = d->node;
 		out->id = d->id;
@@ -47,6 +86,87 @@ static bool fill_known(struct pathcache *c, struct rp_node *dir, const char *nam
 	pthread_mutex_unlock(&c->lock);
 	return known;
 }
+
+/* ---- while another thread asks --------------------------------------------- */
+
+static bool is_asked(const struct rp_node *n)
+{
+	return rp_node_flags(n) & RP_N_ASKED;
+}
+
+/* Context: change lock. */
+static const struct rp_dentry *stale_find(struct pathcache *c, struct rp_node *dir,
+                                          const char *name, size_t len)
+{
+	const struct rp_dentry *d =
+		len ? rp_tree_find(&c->tree, dir, name, len) : rp_node_name(dir);
+
+	if (!d || !(d->flags & RP_D_TTL) ||
+	    d->id <= atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) ||
+	    d->id <= pc_expiry_stale_floor(c, rp_dentry_lease(d)))
+		return NULL;
+	return d;
+}
+
+uint64_t pc_fill_stale(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                       uint64_t *object)
+{
+	const struct rp_dentry *d;
+	uint64_t id = 0;
+
+	if (len ? !pc_flight_is_led(c, dir, name, len) : !is_asked(dir))
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	d = stale_find(c, dir, name, len);
+	if (d) {
+		id = d->id;
+		if (d->node)
+			*object = d->node->id;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return id;
+}
+
+bool pc_fill_stale_attr(struct pathcache *c, const struct rp_node *node)
+{
+	bool will_do;
+
+	if (!(rp_node_flags(node) & RP_N_TTL) || !is_asked(node))
+		return false;
+	pthread_mutex_lock(&c->lock);
+	will_do = rp_node_attr_stamp(node) > pc_expiry_stale_floor(c, RP_LEASE_ATTR);
+	pthread_mutex_unlock(&c->lock);
+	return will_do;
+}
+
+static void asked_end(void *arg)
+{
+	struct rp_node *n = arg;
+
+	atomic_fetch_and_explicit(&n->flags, ~RP_N_ASKED, memory_order_relaxed);
+}
+
+/* Ask for attributes. *marked: asked_end() is to follow, once the answer is in memory. */
+static int ask_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
+                    struct pc_answer *a, bool *marked)
+{
+	int rc;
+
+	*marked = c->expiry.stale_ms && !is_asked(node) &&
+	          !(atomic_fetch_or_explicit(&node->flags, RP_N_ASKED, memory_order_relaxed) &
+	            RP_N_ASKED);
+	if (!*marked) {
+		rc = c->backend->getattr(c, node, cred, a);
+	} else {
+		pthread_cleanup_push(asked_end, node);
+		rc = c->backend->getattr(c, node, cred, a);
+		pthread_cleanup_pop(0);
+	}
+	asked_count(c, rc);
+	return rc;
+}
+
+/* ---- names ----------------------------------------------------------------- */
 
 struct lead {
 	struct pathcache *c;
@@ -64,7 +184,8 @@ static void lead_cancelled(void *arg)
 static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_node *dir,
                      const char *name, size_t len, const struct rp_cred *cred, struct pc_found *out)
 {
-	uint64_t asked = pc_asked(c, dir);
+	uint32_t own;
+	uint64_t asked = ask(c, dir, &own);
 	struct lead lead = {c, flight};
 	struct pc_answer a;
 	bool shared;
@@ -77,6 +198,7 @@ static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_no
 	rc = c->backend->lookup(c, dir, name, len, cred, &a);
 	pthread_cleanup_pop(0);
 	asked_count(c, rc);
+	answer_owned(c, &a, own);
 	shared = !(a.flags & PC_A_PRIVATE) && !is_refusal(rc);
 	if (rc == 0 || rc == -ENOENT)
 		rc = pc_store_name(c, dir, name, len, rc ? NULL : &a, a.flags, asked, out);
@@ -112,7 +234,8 @@ int pc_fill_name(struct pathcache *c, struct rp_node *dir, const char *path, siz
 int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                    struct pc_found *out)
 {
-	uint64_t asked = pc_asked(c, dir);
+	uint32_t own;
+	uint64_t asked = ask(c, dir, &own);
 	struct pc_answer a;
 	int fd = -1, rc;
 
@@ -120,6 +243,7 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 	a.link_len = 0;
 	rc = c->backend->parent(c, dir, cred, &a, &fd);
 	asked_count(c, rc);
+	answer_owned(c, &a, own);
 	if (!rc)
 		rc = pc_store_object(c, dir, &a, asked, out);
 	/* It may have no name that leads there. */
@@ -134,53 +258,42 @@ int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cre
 int pc_fill_start(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                   struct rp_perm *perm, uint32_t *flags)
 {
-	uint64_t asked = pc_asked(c, dir);
+	uint32_t own;
+	uint64_t asked = ask(c, dir, &own);
 	struct pc_answer a;
-	int rc = c->backend->getattr(c, dir, cred, &a);
+	bool marked;
+	int rc = ask_attr(c, dir, cred, &a, &marked);
 
-	asked_count(c, rc);
-	if (rc)
-		return rc;
-	*perm = (struct rp_perm){a.attr.mode, a.attr.uid, a.attr.gid};
-	*flags = a.flags;
-	return pc_budget(c) ? pc_store_start(c, dir, &a, asked) : 0;
-}
-
-/* As pc_asked(), of what tells when node's attributes change: a directory itself, else where its name is. */
-static uint64_t node_asked(struct pathcache *c, struct rp_node *node)
-{
-	const struct rp_dentry *d;
-	struct rp_node *dir = NULL;
-	uint64_t asked;
-
-	if (c->coherence != PATHCACHE_COHERENCE_EVENTS || rp_node_is_dir(node))
-		return pc_asked(c, node);
-	pc_read_begin();
-	d = rp_node_name(node);
-	if (d && d->dir && lockref_get(&d->dir->ref))
-		dir = d->dir;
-	pc_read_end();
-	asked = pc_asked(c, dir);
-	if (dir)
-		pc_node_put(c, dir);
-	return asked;
+	if (!rc) {
+		answer_owned(c, &a, own);
+		*perm = (struct rp_perm){a.attr.mode, a.attr.uid, a.attr.gid};
+		*flags = a.flags;
+		rc = pc_budget(c) ? pc_store_start(c, dir, &a, asked) : 0;
+	}
+	if (marked)
+		asked_end(dir);
+	return rc;
 }
 
 int pc_fill_attr(struct pathcache *c, struct rp_node *node, const struct rp_cred *cred,
                  struct rp_attr *attr, uint32_t *flags)
 {
-	uint64_t asked = node_asked(c, node);
+	uint32_t own;
+	uint64_t asked = ask_of_node(c, node, &own);
 	struct pc_answer a;
-	int rc = c->backend->getattr(c, node, cred, &a);
+	bool marked;
+	int rc = ask_attr(c, node, cred, &a, &marked);
 
-	asked_count(c, rc);
-	if (rc)
-		return rc;
-	*attr = a.attr;
-	*flags = a.flags;
-	if (!(a.flags & (PC_A_PRIVATE | PC_A_NO_CACHE)))
-		pc_store_attr(c, node, &a, asked);
-	return 0;
+	if (!rc) {
+		answer_owned(c, &a, own);
+		*attr = a.attr;
+		*flags = a.flags;
+		if (!(a.flags & (PC_A_PRIVATE | PC_A_NO_CACHE)))
+			pc_store_attr(c, node, &a, asked);
+	}
+	if (marked)
+		asked_end(node);
+	return rc;
 }
 
 int pc_fill_text(struct pathcache *c, struct rp_node *node)
@@ -216,7 +329,8 @@ int pc_fill_access(struct pathcache *c, struct rp_node *node, int mask, const st
 int pc_fill_kernel(struct pathcache *c, struct rp_node *dir, const char *rest, uint64_t flags,
                    const struct rp_cred *cred, struct pc_found *out)
 {
-	uint64_t asked = rp_tree_now(&c->tree);
+	uint32_t own;
+	uint64_t asked = pc_expiry_ask(c, &own);
 	struct pc_answer a;
 	int rc;
 
@@ -225,6 +339,7 @@ int pc_fill_kernel(struct pathcache *c, struct rp_node *dir, const char *rest, u
 	rc = c->backend->resolve(c, dir, rest, flags, cred, &a);
 	pc_count(c, PC_PASSTHROUGH);
 	asked_count(c, rc);
+	answer_owned(c, &a, own);
 	if (!rc)
 		rc = pc_store_object(c, NULL, &a, asked, out);
 	pc_answer_drop(c, &a);

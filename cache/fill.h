@@ -23,6 +23,17 @@ void pc_answer_drop(struct pathcache *c, struct pc_answer *a);
 int pc_fill_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                  const struct rp_cred *cred, struct pc_found *out);
 
+/*
+ * The id of name's binding in dir, or where len is 0 of dir's own, when it expired no
+ * longer than stale_ms ago and another thread asks for it; 0 else. *object: the id
+ * of the node it leads to; left alone where there is none.
+ */
+uint64_t pc_fill_stale(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
+                       uint64_t *object);
+
+/* Have attributes of node expired no longer than that ago, and another thread asks for them? */
+bool pc_fill_stale_attr(struct pathcache *c, const struct rp_node *node);
+
 /* The directory above dir. Return: as pc_fill_name(). */
 int pc_fill_parent(struct pathcache *c, struct rp_node *dir, const struct rp_cred *cred,
                    struct pc_found *out);

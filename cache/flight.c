@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "coherence.h"
 #include "store.h"
 
 /* Return: f, where its memory is to be freed; else NULL. */
@@ -66,6 +67,27 @@ static struct pc_flight *flight_find(struct pathcache *c, struct pc_flight *lane
 		    lane->stamp >= inval && lane->state != PC_FLIGHT_DONE)
 			return lane;
 	return NULL;
+}
+
+/* Where answers expire: would one that was asked for when f began be believed now? */
+static bool is_young(struct pathcache *c, const struct pc_flight *f)
+{
+	if (!pc_is_leased(c, f->dir))
+		return true;
+	pc_expiry_refresh(c, false);
+	return f->stamp > rp_lease_floor(&c->tree.lease, RP_LEASE_WAY) &&
+	       f->stamp > rp_lease_floor(&c->tree.lease, RP_LEASE_ABSENT);
+}
+
+bool pc_flight_is_led(struct pathcache *c, const struct rp_node *dir, const char *name, size_t len)
+{
+	uint8_t lane = lane_of(c, dir, name, len);
+	bool led;
+
+	pthread_mutex_lock(&c->flights.lock);
+	led = flight_find(c, c->flights.lane[lane], dir, name, len) != NULL;
+	pthread_mutex_unlock(&c->flights.lock);
+	return led;
 }
 
 static void flight_unlink(struct pathcache *c, struct pc_flight *f)
@@ -174,7 +196,7 @@ enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir,
 	*flight = NULL;
 	pthread_mutex_lock(&c->flights.lock);
 	f = flight_find(c, c->flights.lane[lane], dir, name, len);
-	if (!f) {
+	if (!f || !is_young(c, f)) {
 		*flight = flight_begin(c, lane, dir, name, len);
 		pthread_mutex_unlock(&c->flights.lock);
 		return PC_LEAD;

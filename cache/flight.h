@@ -72,6 +72,9 @@ enum pc_boarding pc_flight_board(struct pathcache *c, const struct rp_node *dir,
                                  size_t len, struct pc_flight **flight, int *err,
                                  struct rp_node **node);
 
+/* Does another thread ask for name in dir? Context: no locks. */
+bool pc_flight_is_led(struct pathcache *c, const struct rp_node *dir, const char *name, size_t len);
+
 /* The leader's answer. node: borrowed. flight may be NULL. */
 void pc_flight_land(struct pathcache *c, struct pc_flight *flight, int err, bool shared,
                     struct rp_node *node);

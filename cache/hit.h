@@ -26,6 +26,12 @@ bool pc_links_current(const struct pathcache *c, const struct rp_node *n, uint64
 bool pc_told_attr(const struct pc_lookup *lk, const struct rp_node *n, struct rp_attr *attr,
                   uint32_t *flags);
 
+/* Are attributes of q->node, which expire, still believed, being those of stamp? */
+bool pc_attr_lasts(const struct pc_query *q, uint64_t stamp);
+
+/* Is m, which expires, still believed, as far as time goes? locked: the change lock is held. */
+bool pc_memo_lasts(struct pathcache *c, const struct rp_memo *m, bool locked);
+
 /* May the attributes of n be read from memory? */
 bool pc_keeps_attr(const struct pc_lookup *lk, const struct rp_node *n);
 
@@ -33,7 +39,7 @@ bool pc_keeps_attr(const struct pc_lookup *lk, const struct rp_node *n);
 PC_ALWAYS_INLINE bool pc_query_attr(const struct pc_query *q, struct rp_attr *attr, uint32_t *flags)
 {
 	const struct rp_node *n = q->node;
-	uint64_t gen = q->gen;
+	uint64_t gen = q->gen, stamp;
 
 	if (q->lk && pc_told_attr(q->lk, n, attr, flags))
 		return true;
@@ -41,7 +47,9 @@ PC_ALWAYS_INLINE bool pc_query_attr(const struct pc_query *q, struct rp_attr *at
 		return false;
 	if (__builtin_expect(!q->named, 0))
 		gen = pc_loose_gen(q->c, n, gen);
-	if (!rp_node_attr_read(n, gen, attr, flags))
+	if (!rp_node_attr_read_at(n, gen, attr, flags, &stamp))
+		return false;
+	if (__builtin_expect(*flags & RP_N_TTL, 0) && !pc_attr_lasts(q, stamp))
 		return false;
 	return attr->nlink <= 1 || S_ISDIR(attr->mode) || pc_links_current(q->c, n, gen);
 }
@@ -62,6 +70,8 @@ PC_ALWAYS_INLINE bool pc_memo_last(struct pc_query *q, const struct rp_memo *m, 
 	q->gen = 0;
 	if (__builtin_expect(!RP_M_PLAIN(m->bits), 0)) {
 		if (m->bits & (RP_M_CRED | RP_M_CAPS) && !pc_memo_may_search(q->c, q->cred, m))
+			return false;
+		if (m->bits & (RP_M_TTL | RP_M_TTL_LAST) && !pc_memo_lasts(q->c, m, false))
 			return false;
 		if (m->bits & RP_M_ERR) {
 			rp_dentry_touch(m->dentry);

@@ -334,15 +334,48 @@ union way_room {
 	char bytes[sizeof(struct rp_way) + RP_MEMO_DEPS_MAX * 12];
 };
 
+/*
+ * What expires of lk's walk: the lowest id of all steps but that numbered last, 0
+ * where none does; and does that one? Return: false when one has died since.
+ */
+static bool leases_of(struct pc_lookup *lk, uint32_t last, uint64_t *lowest)
+{
+	struct pathcache *c = lk->c;
+	const struct rp_walk *w = &lk->w;
+	bool alive = true;
+
+	*lowest = 0;
+	lk->last_expires = false;
+	if (!w->leased)
+		return true;
+	pthread_mutex_lock(&c->lock);
+	for (uint32_t i = 0; i < w->nsteps && alive; i++) {
+		const struct rp_step *s = &w->steps[i];
+		const struct rp_dentry *d;
+
+		alive = rp_slot_live(&c->tree.slots, s->slot, s->id);
+		d = alive ? rp_owner_dentry(*rp_slot_owner(&c->tree.slots, s->slot)) : NULL;
+		if (!d || !(d->flags & RP_D_TTL))
+			continue;
+		if (i == last)
+			lk->last_expires = true;
+		else if (!*lowest || s->id < *lowest)
+			*lowest = s->id;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return alive;
+}
+
 /* All steps of the walk but the one numbered last. */
 static void way_draw(const struct rp_walk *w, uint32_t last, const struct rp_node *start,
-                     struct rp_way *way)
+                     uint64_t lease, struct rp_way *way)
 {
 	uint32_t slot[RP_MEMO_DEPS_MAX];
 
 	way->n = 0;
 	way->start = start;
 	way->gen = w->gen;
+	way->lease = lease;
 	way->subtree = w->below && !IS_OMITTED(RP_DEP_SUBTREE) ? w->subtree + 1 : 0;
 	for (uint32_t i = 0; i < w->nsteps; i++) {
 		if (i == last || STEP_OMITTED(&w->steps[i]))
@@ -476,6 +509,8 @@ static void learn_locked(struct pathcache *c, const struct pc_lookup *lk,
 	m = memo_make(c, lk, k, last, err);
 	if (m) {
 		m->way = way;
+		m->bits |= (uint8_t)((way->lease ? RP_M_TTL : 0) |
+		                     (lk->last_expires ? RP_M_TTL_LAST : 0));
 		way->refs++;
 		if (!rp_memos_put(&c->learn.memos, &c->tree, m, k, force, &out)) {
 			way->refs--;
@@ -557,15 +592,16 @@ void pc_learn(struct pc_lookup *lk, enum rp_status st)
 	uint32_t last = (err ? lk->w.nsteps : lk->walk_steps) - 1;
 	union way_room room;
 	struct rp_memo_key k;
+	uint64_t lease;
 	size_t need;
 	int cancel;
 	bool force;
 
 	k = pc_query_key(lk->q);
 	need = need_of(lk);
-	if (!is_admitted(c, &k, need, &force))
+	if (!leases_of(lk, last, &lease) || !is_admitted(c, &k, need, &force))
 		return;
-	way_draw(&lk->w, last, k.start, &room.way);
+	way_draw(&lk->w, last, k.start, lease, &room.way);
 	if (pthread_mutex_trylock(&c->learn.lock))
 		return;
 	/* The application's allocator may be a cancellation point. */

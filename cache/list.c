@@ -138,7 +138,7 @@ static void reading_init(struct reading *r, struct pathcache *c, struct rp_node 
 	r->c = c;
 	r->dir = dir;
 	r->most = pc_budget(c) / 16;
-	r->keeps = c->complete_max && pc_list_allowed(dir);
+	r->keeps = c->complete_max && pc_list_allowed(c, dir);
 	/* Before the backend is asked. */
 	r->asked = pc_asked(c, dir);
 }

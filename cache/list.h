@@ -18,6 +18,7 @@
 #ifndef PC_LIST_H
 #define PC_LIST_H
 
+#include "coherence.h"
 #include "store.h"
 
 #define PC_LIST_FIRST 8u  /* absent names that have a directory listed */
@@ -40,11 +41,11 @@ static inline uint16_t pc_list_first(const struct pathcache *c)
 	return c->complete_max ? PC_LIST_FIRST : 0;
 }
 
-/* May all names of dir be kept? */
-static inline bool pc_list_allowed(const struct rp_node *dir)
+/* May all names of dir be kept? Not where nobody tells that there is another. */
+static inline bool pc_list_allowed(const struct pathcache *c, const struct rp_node *dir)
 {
-	return !(rp_node_flags(dir) &
-	         (RP_N_PRIVATE | RP_N_NO_CHILDREN | RP_N_NO_NEGATIVE | RP_N_KERNEL));
+	return !pc_is_leased(c, dir) && !(rp_node_flags(dir) & (RP_N_PRIVATE | RP_N_NO_CHILDREN |
+	                                                        RP_N_NO_NEGATIVE | RP_N_KERNEL));
 }
 
 /* All below: context: change lock. */

@@ -102,6 +102,8 @@ static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
 	lk->tries = 0;
 	lk->locked = false;
 	lk->asked = false;
+	lk->stale = 0;
+	lk->w.stale = 0;
 	lk->w.tree = &q->c->tree;
 	lk->w.root = q->root;
 	lk->w.cred = q->cred;
@@ -113,6 +115,23 @@ static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
 }
 
 /* ---- what hits and last steps seldom need --------------------------------- */
+
+bool pc_attr_lasts(const struct pc_query *q, uint64_t stamp)
+{
+	const struct pc_lookup *lk = q->lk;
+	bool locked = lk ? lk->locked : q->change_lock;
+
+	if (pc_expiry_refresh(q->c, locked) &&
+	    stamp > rp_lease_floor(&q->c->tree.lease, RP_LEASE_ATTR))
+		return true;
+	/* What this very call has asked for is the answer, however long that took. */
+	return lk && (stamp > lk->w.fresh || (lk->stale && lk->stale == q->node->id));
+}
+
+bool pc_memo_lasts(struct pathcache *c, const struct rp_memo *m, bool locked)
+{
+	return pc_expiry_refresh(c, locked) && rp_memo_lasts(&c->tree, m);
+}
 
 uint64_t pc_loose_gen(const struct pathcache *c, const struct rp_node *n, uint64_t gen)
 {
@@ -270,6 +289,14 @@ static bool steps_grow(struct pc_lookup *lk)
 	return true;
 }
 
+/* The walk lacks what is not a backend's to tell. Return: false where that is not to be had. */
+static __attribute__((cold)) bool go_on(struct pc_lookup *lk, enum rp_status st)
+{
+	if (st == RP_FULL)
+		return steps_grow(lk);
+	return pc_expiry_refresh(lk->c, lk->locked);
+}
+
 /* To the end of the walk and through the last step, or to what neither can answer. */
 static enum rp_status run_once(struct pc_lookup *lk)
 {
@@ -297,7 +324,7 @@ static enum rp_status run_once(struct pc_lookup *lk)
 		} else if (st == RP_ERR) {
 			q->result = lk->w.err;
 		}
-	} while (__builtin_expect(st == RP_FULL, 0) && steps_grow(lk));
+	} while (__builtin_expect(st == RP_FULL || st == RP_TICK, 0) && go_on(lk, st));
 	return st;
 }
 
@@ -578,6 +605,31 @@ static int on_name(struct pc_lookup *lk, struct rp_node *node)
 	return path_join(lk, path, (size_t)n);
 }
 
+/*
+ * Did what is missing only expire, a short while ago, and does another thread ask for
+ * it? Then the old will do for this call. Context: what leave_with() leaves.
+ */
+static bool on_stale(struct pc_lookup *lk, enum rp_status st)
+{
+	const struct rp_node *wanted = lk->wanted;
+	uint64_t id = 0;
+
+	if (!lk->c->expiry.stale_ms || lk->q->cached || lk->w.flags & RP_W_DISTRUST)
+		return false;
+	if (st == RP_NEED_ATTR && lk->stale != wanted->id && pc_fill_stale_attr(lk->c, wanted)) {
+		lk->stale = wanted->id;
+		return true;
+	}
+	if (st == RP_MISS)
+		id = pc_fill_stale(lk->c, lk->base, lk->w.p, lk->w.len, &lk->stale);
+	else if (st == RP_STALE_START)
+		id = pc_fill_stale(lk->c, lk->base, NULL, 0, &lk->stale);
+	if (!id || id == lk->w.stale)
+		return false;
+	lk->w.stale = id;
+	return true;
+}
+
 static enum pc_counter node_counter(enum rp_status st)
 {
 	if (st == RP_NEED_TEXT)
@@ -648,6 +700,10 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 	rc = leave_with(lk, of_node ? lk->w.node : NULL);
 	if (rc)
 		return rc == -EAGAIN ? retry(lk) : rc;
+	if (on_stale(lk, st)) {
+		pc_count(lk->c, PC_STALE_SERVED);
+		return 0;
+	}
 	if (st == RP_STALE_START)
 		return on_start(lk);
 	if (!rp_walk_valid(&lk->w) && lk->tries < LOOKUP_TRIES) {
@@ -678,6 +734,7 @@ static int answer(struct pc_lookup *lk, enum rp_status st)
 	case RP_STALE_START:
 	case RP_FULL:
 	case RP_RETRY:
+	case RP_TICK:
 		break;
 	}
 	__builtin_unreachable();
@@ -697,6 +754,7 @@ static void stretch_next(struct pc_lookup *lk)
 	if (rebases(lk))
 		steps_drop(lk);
 	stretch_begin(lk);
+	lk->w.leased = false;
 	if (!rebases(lk))
 		return;
 	lk->w.loose = UINT64_MAX;

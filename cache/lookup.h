@@ -38,6 +38,7 @@ struct pc_query {
 	uint32_t flags;             /* RP_W_* */
 	bool cached;                /* PATHCACHE_CACHED */
 	bool by_node;               /* no walk: the question is about start itself */
+	bool change_lock;           /* without lk: the change lock is held */
 	uint64_t hash;              /* of the key among memos; 0: has none */
 	/*
 	 * The last step, and its arguments. RP_OK: result is set; RP_ERR: result
@@ -78,14 +79,16 @@ struct pc_lookup {
 	const struct rp_node *allowed; /* what the backend has allowed amode for, in this try */
 	struct rp_attr attr;
 	uint32_t attr_flags; /* RP_N_* that go with attr */
+	uint64_t stale; /* id of a node whose old attributes will do, since another asks; or 0 */
 	uint32_t walk_steps; /* of the walk; the last step's come behind */
 	char *rest;
 	struct rp_step *more; /* when steps were too few */
 	const char *missed;   /* the component that missed last */
 	uint32_t tries;
-	bool ended;  /* the last status came from the last step */
-	bool locked; /* changes are held off in each stretch */
-	bool asked;  /* the backend was asked */
+	bool ended;        /* the last status came from the last step */
+	bool locked;       /* changes are held off in each stretch */
+	bool asked;        /* the backend was asked */
+	bool last_expires; /* set by pc_learn(): the last binding of the walk expires */
 	struct rp_step steps[RP_STEPS_MIN];
 };
 
@@ -104,6 +107,7 @@ static inline void pc_query_clear(struct pc_query *q, struct pathcache *c, const
 	q->flags = 0;
 	q->cached = false;
 	q->by_node = false;
+	q->change_lock = false;
 	q->hash = 0;
 	q->lk = NULL;
 	q->got = NULL;

@@ -818,6 +818,10 @@ struct pathcache_stats {
 	uint64_t event_source;     /* now: enum pathcache_source; 0: there is none, all expires */
 	uint64_t mount_changes;    /* mounts that came, went or changed, where that is watched */
 	uint64_t announced;        /* calls of pathcache_created() and its siblings */
+	/* What expires: */
+	uint64_t expired;      /* answers to questions about what was in memory and had expired */
+	uint64_t revalidated;  /* ... that it was the same object, or still absent */
+	uint64_t stale_served; /* what had expired and was given while another thread asked */
 };
 
 /* Return: 0; -EINVAL when stats->size is 0. Context: any; does not block long. */
@@ -852,6 +856,8 @@ enum pathcache_kind {
 enum pathcache_trust {
 	PATHCACHE_TRUST_NONE,      /* it is not in memory */
 	PATHCACHE_TRUST_ANNOUNCED, /* until a change of it is announced */
+	PATHCACHE_TRUST_EVENTS, /* until the kernel tells of a change of it, or that is announced */
+	PATHCACHE_TRUST_TTL,    /* for a time, see left_ms; or until a change of it is announced */
 };
 
 /* What a query would have to ask the backend for. */
@@ -876,6 +882,8 @@ enum pathcache_needs {
  *   to a second, or up to two fifths of what it is.
  * held: does the application, or a call under way, hold a reference to the object?
  * memo: was the whole answer remembered, so that this is not walked?
+ * left_ms: TRUST_TTL: milliseconds until it expires. Attributes at the end of the path
+ *   may expire sooner.
  */
 struct pathcache_binding {
 	size_t size;
@@ -889,6 +897,7 @@ struct pathcache_binding {
 	uint32_t needs; /* enum pathcache_needs; NOTHING unless MISSING */
 	uint32_t held;
 	uint32_t memo;
+	uint32_t left_ms;
 };
 
 /* Return: 0 to go on, anything else to be told no more. */
@@ -974,6 +983,8 @@ struct pathcache_object {
 #define PATHCACHE_REPLY_NO_CACHE 0x2u    /* do not keep this answer */
 #define PATHCACHE_REPLY_NO_NEGATIVE 0x4u /* (a directory) keep no ENOENT in it */
 #define PATHCACHE_REPLY_ASK_ACCESS 0x8u  /* permission is judged by ops->access */
+/* Attributes, and in a directory names, are believed for a time only: name_ttl_ms... */
+#define PATHCACHE_REPLY_EXPIRES 0x10u
 #define PATHCACHE_REPLY_ID_BY_NAME \
 	0x20u /* its id, and those below it, are another's once it is renamed */
 

@@ -88,11 +88,15 @@ static enum rp_status path_of_node(struct pc_query *q, char *buf, size_t *at)
 	struct rp_walk *w = &q->lk->w;
 	struct rp_node *n = q->lk->final;
 	const struct rp_dentry *d;
+	enum rp_status st;
 
 	if (rp_node_is_dir(n))
 		return rp_walk_path(w, n, NULL, 0, UINT64_MAX, buf, q->size - 1, at);
 	d = rp_node_name(n);
-	if (!d || !d->dir || rp_dentry_is_hint(d, w->fresh)) {
+	st = d ? rp_walk_lasts(w, d) : RP_MISS;
+	if (st == RP_TICK)
+		return st;
+	if (st != RP_OK || !d->dir || rp_dentry_is_hint(d, w->fresh)) {
 		w->err = -ENOENT;
 		return RP_ERR;
 	}

@@ -60,6 +60,9 @@ static void take_counters(struct pathcache_stats *s, const uint64_t n[PC_COUNTER
 	s->events_overflows = n[PC_EVENTS_OVERFLOWS];
 	s->watch_limits = n[PC_WATCH_LIMITS];
 	s->watch_failures = n[PC_WATCH_FAILURES];
+	s->expired = n[PC_EXPIRED];
+	s->revalidated = n[PC_REVALIDATED];
+	s->stale_served = n[PC_STALE_SERVED];
 	/* A put may have been summed whose get, in another thread, was not yet. */
 	s->held = n[PC_GETS] > n[PC_PUTS] ? n[PC_GETS] - n[PC_PUTS] : 0;
 }
@@ -205,6 +208,10 @@ static const struct metric metrics[] = {
          AT(deferred_bytes)},
 	{"budget_bytes", "What bytes may come to.", NULL, AT(budget)},
 	{"mount_changes_total", "Mounts that came, went or changed.", NULL, AT(mount_changes)},
+	{"expired_total", "Answers about what had been in memory and expired.", NULL, AT(expired)},
+	{"revalidated_total", "Of these, that it had not changed.", NULL, AT(revalidated)},
+	{"stale_served_total", "What had expired and was given while another thread asked.", NULL,
+         AT(stale_served)},
 };
 
 #define METRICS (sizeof(metrics) / sizeof(metrics[0]))

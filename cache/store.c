@@ -17,6 +17,9 @@
 _Atomic(uint32_t) pc_stale_test_omit;
 #endif
 
+/* What the cache adds to what the backend says of a node. */
+#define ADDED_FLAGS (RP_N_OWN | RP_N_TTL)
+
 static uint32_t ident_hash(uint64_t id, uint64_t gen, uint64_t domain)
 {
 	uint64_t h = (id ^ (gen * UINT64_C(0x9e3779b97f4a7c15)) ^ (domain << 17));
@@ -333,6 +336,16 @@ static void node_unmake(struct pathcache *c, struct rp_node *n, struct pc_answer
 	pc_node_free(c, n);
 }
 
+/* Does a binding of node, or of an absent name, in dir expire? dir: NULL where unknown. */
+static bool name_leased(const struct pathcache *c, const struct rp_node *dir,
+                        const struct rp_node *node)
+{
+	/* A walk judges a directory by its binding, so that expires with its attributes. */
+	if (node && rp_node_is_dir(node) && rp_node_flags(node) & RP_N_UNTOLD)
+		return true;
+	return pc_is_leased(c, dir ? dir : node);
+}
+
 static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, const char *name,
                                      size_t len, struct rp_node *node, unsigned flags)
 {
@@ -345,18 +358,26 @@ static struct rp_dentry *dentry_make(struct pathcache *c, struct rp_node *dir, c
 	d->node = node;
 	d->len = (uint8_t)len;
 	memcpy(d->name, name, len);
-	d->flags = (uint8_t)(flags | (node ? rp_dentry_flags_of(node, dir) : 0));
+	if (name_leased(c, flags & RP_D_LOOSE ? NULL : dir, node))
+		flags |= RP_D_TTL;
+	d->flags = (uint16_t)(flags | (node ? rp_dentry_flags_of(node, dir) : 0));
 	pc_dentry_count(c, d);
 	return d;
 }
 
-/* Publish d, made and not yet seen; the node may be held and nameless. */
-static void dentry_publish(struct pathcache *c, struct rp_dentry *d)
+/*
+ * Publish d, made and not yet seen; the node may be held and nameless. own: the
+ * number of the question d is the answer to, if it has one, or 0.
+ */
+static void dentry_publish(struct pathcache *c, struct rp_dentry *d, uint64_t own)
 {
 	struct rp_dentry *hint;
 
+	if (d->flags & RP_D_TTL && !own)
+		pc_expiry_note(c);
 	pc_ages_note(&c->ages, rp_tree_now(&c->tree), pc_now_ms());
-	hint = rp_tree_publish(&c->tree, d);
+	hint = rp_tree_publish_as(&c->tree, d,
+	                          d->flags & RP_D_TTL && own ? own : rp_tree_stamp(&c->tree));
 	if (d->dir)
 		rp_dirnode(d->dir)->nchild++;
 	if (rp_dentry_is_negative(d))
@@ -385,6 +406,9 @@ static bool same_kind(const struct rp_node *n, const struct pc_answer *a)
 	const struct rp_text *text = rp_node_text(n);
 
 	if (n->type != (a->attr.mode & S_IFMT))
+		return false;
+	/* Where nobody tells of another text, and it does not come along, it is asked again. */
+	if (text && !a->link_len && rp_node_flags(n) & RP_N_TTL)
 		return false;
 	return !text || !a->link_len ||
 	       (text->len == a->link_len && memcmp(text->bytes, a->link, text->len) == 0);
@@ -460,7 +484,47 @@ static bool perm_differs(const struct rp_node *n, const struct pc_answer *a)
 
 	/* Of the mode no bits above these are kept, and none means anything. */
 	return p.mode != (uint16_t)a->attr.mode || p.uid != a->attr.uid || p.gid != a->attr.gid ||
-	       ((rp_node_flags(n) ^ a->flags) & NODE_FLAGS & ~RP_N_OWN) != 0;
+	       ((rp_node_flags(n) ^ a->flags) & NODE_FLAGS & ~ADDED_FLAGS) != 0;
+}
+
+/* The number of the question with this answer, where no other has it; else 0. */
+static uint64_t own_number(uint32_t answer_flags, uint64_t asked)
+{
+	return answer_flags & PC_A_OWN ? asked : 0;
+}
+
+/* Do attributes of n expire? dir: where it was found; NULL: by itself. */
+static bool attr_leased(const struct pathcache *c, const struct rp_node *n,
+                        const struct rp_node *dir, const struct pc_answer *a, uint64_t asked)
+{
+	const struct rp_dentry *d = dir ? NULL : rp_node_name(n);
+
+	if (a->flags & RP_N_UNTOLD)
+		return true;
+	if (c->coherence == PATHCACHE_COHERENCE_EVENTS) {
+		if (rp_node_is_dir(n) && rp_node_flags(n) & RP_N_WATCHED)
+			return pc_is_leased_since(c, n, asked);
+		/* Events are told by name, and it has others. */
+		if (!rp_node_is_dir(n) && a->attr.nlink > 1)
+			return true;
+	}
+	if (d && d->dir)
+		dir = d->dir;
+	return dir ? pc_is_leased_since(c, dir, asked) : pc_is_leased(c, n);
+}
+
+/* Attributes of n as asked. */
+static void attr_write(struct pathcache *c, struct rp_node *n, const struct rp_node *dir,
+                       const struct pc_answer *a, uint64_t asked)
+{
+	uint32_t flags = a->flags & NODE_FLAGS;
+	uint64_t own = own_number(a->flags, asked);
+	bool leased = attr_leased(c, n, dir, a, asked);
+
+	if (leased && !own)
+		pc_expiry_note(c);
+	rp_node_attr_write(n, &a->attr, flags | (leased ? RP_N_TTL : 0),
+	                   leased && own ? own : rp_tree_stamp(&c->tree));
 }
 
 /*
@@ -498,9 +562,9 @@ static struct rp_dentry *place_leave(struct pathcache *c, struct rp_node *n, boo
 	return d;
 }
 
-/* Without memory the node goes, and what is below with it. */
+/* Without memory the node goes, and what is below with it. own: see dentry_publish(). */
 static void place_take(struct pathcache *c, struct rp_node *n, const struct rp_dentry *place,
-                       bool loose)
+                       bool loose, uint64_t own)
 {
 	struct rp_dentry *d = NULL;
 
@@ -509,7 +573,7 @@ static void place_take(struct pathcache *c, struct rp_node *n, const struct rp_d
 		d = dentry_make(c, place->dir, place->name, place->len, n, loose ? RP_D_LOOSE : 0);
 	if (d) {
 		/* There is a slot: that which its place has left. */
-		dentry_publish(c, d);
+		dentry_publish(c, d, own);
 		return;
 	}
 	if (lockref_doom(&n->ref))
@@ -523,14 +587,17 @@ void pc_loosen(struct pathcache *c, struct rp_node *dir)
 
 	if (!place)
 		return;
-	place_take(c, dir, place, true);
+	place_take(c, dir, place, true, 0);
 	d = rp_node_name(dir);
 	if (d && d->dir)
 		rp_slot_protect(&c->tree.slots, d->slot, false);
 }
 
-bool pc_attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a, uint64_t asked)
+/* Caller holds n. dir: where it was found; NULL: by itself. */
+static bool attr_put(struct pathcache *c, struct rp_node *n, const struct rp_node *dir,
+                     const struct pc_answer *a, uint64_t asked)
 {
+	uint64_t own = own_number(a->flags, asked);
 	struct rp_dentry *place = NULL;
 	bool loose = true;
 
@@ -543,32 +610,42 @@ bool pc_attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer 
 		/* And those that followed it as somebody else's. */
 		pc_kill_names(c, n);
 	}
-	rp_node_attr_write(n, &a->attr, a->flags & NODE_FLAGS, rp_tree_stamp(&c->tree));
+	attr_write(c, n, dir, a, asked);
 	if (place)
-		place_take(c, n, place, loose);
-	if (rp_node_is_dir(n) && !pc_list_allowed(n))
+		place_take(c, n, place, loose, own ? own + 1 : 0);
+	if (rp_node_is_dir(n) && !pc_list_allowed(c, n))
 		pc_list_end(c, n);
 	return true;
 }
 
+bool pc_attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a, uint64_t asked)
+{
+	return attr_put(c, n, NULL, a, asked);
+}
+
 /*
  * The node of a, held, known or new, with attributes as of asked. *good: they
- * are to be believed; when not, a change overtook them. *made: it took a's handle.
+ * are to be believed; when not, a change overtook them. *made: it took a's handle;
+ * NULL: a new one is not wanted. dir: where it was found, or NULL.
  */
-static struct rp_node *object_get(struct pathcache *c, struct pc_answer *a, uint64_t asked,
-                                  bool make, bool *good, bool *made)
+static struct rp_node *object_get(struct pathcache *c, const struct rp_node *dir,
+                                  struct pc_answer *a, uint64_t asked, bool *good, bool *made)
 {
 	uint64_t inval = atomic_load_explicit(&c->inval_stamp, memory_order_relaxed);
 	struct rp_node *n = object_find(c, a);
 
-	*made = !n && make;
+	if (made)
+		*made = !n;
 	if (n) {
-		*good = pc_attr_put(c, n, a, asked);
+		*good = attr_put(c, n, dir, a, asked);
 		return n;
 	}
-	if (!make)
+	if (!made)
 		return NULL;
 	n = object_make(c, a);
+	/* Not seen by anybody yet. */
+	if (n && attr_leased(c, n, dir, a, asked))
+		attr_write(c, n, dir, a, asked);
 	/* A node that knew of the change may have died since, so any may have been its. */
 	*good = inval <= asked || PC_STALE_OMITTED(PC_STALE_OMIT_OBJECT);
 	if (n && !*good)
@@ -649,27 +726,62 @@ static int store_private(struct pathcache *c, struct rp_node *dir, const char *n
 	return 0;
 }
 
-struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
-                               size_t len, struct rp_node *node)
+/*
+ * d, which expires, is asked about anew and goes; same: what takes its place says the
+ * same. It was true until then, so walks that have come through it may go on.
+ */
+static void renew_begin(struct pathcache *c, struct rp_dentry *d, bool same)
+{
+	if (pc_expired(c, d)) {
+		pc_count(c, PC_EXPIRED);
+		if (same)
+			pc_count(c, PC_REVALIDATED);
+	}
+	if (!same) {
+		pc_kill(c, d);
+		return;
+	}
+	if (d->flags & RP_D_LOOSE)
+		/* Not doomed, where it waits for its name unheld; it stays as the hint. */
+		rp_tree_forget(&c->tree, d);
+	else
+		pc_forget(c, d);
+	rp_tree_forgot(&c->tree);
+}
+
+/* Is d as good as a new binding of the same to the same? */
+static bool still_serves(struct pathcache *c, const struct rp_dentry *d)
+{
+	return d->id > atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed) &&
+	       !(d->flags & RP_D_TTL) == !name_leased(c, d->dir, d->node) && !pc_expired(c, d);
+}
+
+/*
+ * Bind (dir, name) to node, held, or to nothing; own: see dentry_publish(). Return:
+ * the dentry, NULL without memory.
+ */
+static struct rp_dentry *bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
+                                   size_t len, struct rp_node *node, uint64_t own)
 {
 	struct rp_dentry *old = rp_tree_find(&c->tree, dir, name, len);
 	struct rp_dentry *d, *other;
 
 	pc_list_refute(c, dir, name, len, node != NULL);
-	if (old && old->node == node &&
-	    old->id > atomic_load_explicit(&c->tree.subtree_stamp, memory_order_relaxed))
+	if (old && old->node == node && still_serves(c, old))
 		return old;
 	if (node && rp_node_is_dir(node))
 		/* While its place above still tells what is stale below. */
 		rp_tree_gen(&c->tree, node);
-	if (old)
+	if (old && old->flags & RP_D_TTL)
+		renew_begin(c, old, old->node == node);
+	else if (old)
 		pc_kill(c, old);
 	other = node && rp_node_is_dir(node) ? rp_node_name(node) : NULL;
 	if (other)
 		pc_kill(c, other); /* a directory has one name: it was moved */
 	d = dentry_make(c, dir, name, len, node, 0);
 	if (d && slots_feed(c, rp_dentry_class(d), false)) {
-		dentry_publish(c, d);
+		dentry_publish(c, d, own);
 		return d;
 	}
 	if (d)
@@ -677,22 +789,29 @@ struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const c
 	return NULL;
 }
 
+struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
+                               size_t len, struct rp_node *node)
+{
+	return bind_name(c, dir, name, len, node, 0);
+}
+
+/* own: see dentry_publish(). */
 static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
-                       struct pc_answer *a, uint64_t asked, struct pc_found *out)
+                       struct pc_answer *a, uint64_t asked, uint64_t own, struct pc_found *out)
 {
 	struct rp_node *node = NULL;
 	struct rp_dentry *d;
 	bool good = true, made = false;
 
 	if (a) {
-		node = object_get(c, a, asked, true, &good, &made);
+		node = object_get(c, dir, a, asked, &good, &made);
 		out->node = node;
 	}
 	/* A directory is searched, and a link followed, by what is stored, so that must be good. */
 	if (a && (!node || (!good && (rp_node_is_dir(node) || S_ISLNK(node->type)))))
 		d = NULL;
 	else
-		d = pc_bind_name(c, dir, name, len, node);
+		d = bind_name(c, dir, name, len, node, own);
 	if (!d && node && made)
 		object_disown(c, node, a);
 	out->id = d ? d->id : 0;
@@ -707,13 +826,28 @@ struct rp_node *pc_keep_name(struct pathcache *c, struct rp_node *dir, const cha
 	struct pc_found out = {.node = NULL};
 
 	if (may_keep(c, dir, len, a, a ? a->flags : 0))
-		store_kept(c, dir, name, len, a, rp_tree_now(&c->tree), &out);
+		store_kept(c, dir, name, len, a, rp_tree_now(&c->tree), 0, &out);
 	return out.node;
+}
+
+/* Would what was asked then be believed after this call? */
+static bool is_in_time(struct pathcache *c, const struct rp_node *dir, const struct pc_answer *a,
+                       uint64_t asked)
+{
+	enum rp_lease_kind kind = RP_LEASE_ABSENT;
+
+	if (a)
+		kind = S_ISDIR(a->attr.mode) || S_ISLNK(a->attr.mode) ? RP_LEASE_WAY
+		                                                      : RP_LEASE_NAME;
+	if (!pc_is_leased(c, dir) && !(a && a->flags & RP_N_UNTOLD))
+		return true;
+	return asked > pc_expiry_floor(c, kind);
 }
 
 int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                   struct pc_answer *a, uint32_t absent_flags, uint64_t asked, struct pc_found *out)
 {
+	uint64_t own = own_number(a ? a->flags : absent_flags, asked);
 	struct rp_node *drop = NULL;
 	bool kept = false;
 	int rc = 0;
@@ -722,7 +856,8 @@ int pc_store_name(struct pathcache *c, struct rp_node *dir, const char *name, si
 	pthread_mutex_lock(&c->lock);
 	if (still_good(c, dir, asked)) {
 		kept = may_keep(c, dir, len, a, a ? a->flags : absent_flags) &&
-		       store_kept(c, dir, name, len, a, asked, out);
+		       is_in_time(c, dir, a, asked) &&
+		       store_kept(c, dir, name, len, a, asked, own, out);
 		pc_count(c, kept ? PC_FILLS : PC_UNCACHED);
 	}
 	out->list = kept && !a && pc_list_due(dir);
@@ -741,7 +876,7 @@ static void listing_publish(struct pathcache *c, struct rp_dentry *d)
 	pc_list_end(c, d->dir);
 	pc_dentry_count(c, d);
 	pc_count(c, PC_LISTINGS);
-	dentry_publish(c, d);
+	dentry_publish(c, d, 0);
 }
 
 void pc_store_listing(struct pathcache *c, struct rp_node *dir, const void *entries, size_t bytes,
@@ -764,7 +899,7 @@ void pc_store_listing(struct pathcache *c, struct rp_node *dir, const void *entr
 	good = rp_listing_init(d, &c->tree.secret, dir, entries, bytes, n);
 	pthread_mutex_lock(&c->lock);
 	good = good && (still_good(c, dir, asked) || PC_LIST_OMITTED(PC_LIST_OMIT_STAMP)) &&
-	       pc_list_allowed(dir) && slots_feed(c, rp_dentry_class(d), false);
+	       pc_list_allowed(c, dir) && slots_feed(c, rp_dentry_class(d), false);
 	if (good)
 		listing_publish(c, d);
 	pthread_mutex_unlock(&c->lock);
@@ -789,17 +924,23 @@ static const struct rp_dentry *parent_seen(const struct rp_node *below, const st
 
 /*
  * Bind a directory whose place is not known, the old one's kept as a hint, or
- * else seen; a private one, which has a name of its own, under a new id.
+ * else seen; a private one, which has a name of its own, under a new id. own: see
+ * dentry_publish().
  */
-static int bind_loose(struct pathcache *c, struct rp_node *dir, const struct rp_dentry *seen)
+static int bind_loose(struct pathcache *c, struct rp_node *dir, const struct rp_dentry *seen,
+                      uint64_t own)
 {
 	struct rp_dentry *old = rp_node_name_or_hint(dir);
+	unsigned flags = RP_D_LOOSE;
 	struct rp_dentry *d;
 
+	/* What was asked before events of it began to come expires. */
+	if (own && pc_is_leased_since(c, dir, own))
+		flags |= RP_D_TTL;
 	if (old)
 		seen = old;
-	d = seen ? dentry_make(c, seen->dir, seen->name, seen->len, dir, RP_D_LOOSE)
-	         : dentry_make(c, NULL, "", 0, dir, RP_D_LOOSE);
+	d = seen ? dentry_make(c, seen->dir, seen->name, seen->len, dir, flags)
+	         : dentry_make(c, NULL, "", 0, dir, flags);
 	if (!d)
 		return -ENOMEM;
 	if (old && old->slot == RP_SLOT_NONE) {
@@ -812,12 +953,14 @@ static int bind_loose(struct pathcache *c, struct rp_node *dir, const struct rp_
 		return -ENOMEM;
 	}
 	old = rp_node_name(dir);
-	if (old && old->flags & RP_D_LOOSE)
+	if (old && old->flags & RP_D_TTL)
+		renew_begin(c, old, true);
+	else if (old && old->flags & RP_D_LOOSE)
 		/* Not doomed, where it waits for its name unheld. */
 		rp_tree_kill(&c->tree, old);
 	else if (old)
 		pc_kill(c, old);
-	dentry_publish(c, d);
+	dentry_publish(c, d, own);
 	return 0;
 }
 
@@ -838,6 +981,7 @@ int pc_store_object(struct pathcache *c, struct rp_node *below, struct pc_answer
                     struct pc_found *out)
 {
 	struct rp_node *n = NULL, *drop = NULL, *dir = NULL;
+	uint64_t own = own_number(a->flags, asked);
 	bool good = true, made = false;
 	int rc = 0;
 
@@ -848,9 +992,10 @@ int pc_store_object(struct pathcache *c, struct rp_node *below, struct pc_answer
 		bool make = may_keep(c, NULL, 0, a, a->flags);
 
 		/* One that is there takes no room. */
-		n = object_get(c, a, asked, make, &good, &made);
-		if (n && good && rp_node_is_dir(n) && !rp_node_name(n))
-			good = bind_loose(c, n, parent_seen(below, a)) == 0;
+		n = object_get(c, NULL, a, asked, &good, make ? &made : NULL);
+		if (n && good && rp_node_is_dir(n) &&
+		    (!rp_node_name(n) || pc_expired(c, rp_node_name(n))))
+			good = bind_loose(c, n, parent_seen(below, a), own) == 0;
 	}
 	if (n && !good) {
 		if (made)
@@ -875,7 +1020,12 @@ bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_an
 	bool valid;
 
 	pthread_mutex_lock(&c->lock);
-	valid = still_good(c, NULL, asked) && pc_attr_put(c, node, a, asked);
+	if (rp_node_flags(node) & RP_N_TTL &&
+	    rp_node_attr_stamp(node) <= pc_expiry_floor(c, RP_LEASE_ATTR)) {
+		pc_count(c, PC_EXPIRED);
+		pc_count(c, PC_REVALIDATED);
+	}
+	valid = still_good(c, NULL, asked) && attr_put(c, node, NULL, a, asked);
 	pthread_mutex_unlock(&c->lock);
 	return valid;
 }
@@ -898,7 +1048,7 @@ static bool start_known(struct pathcache *c, struct rp_node *dir)
 	uint64_t gen = rp_tree_gen(&c->tree, dir);
 	const struct rp_dentry *d = rp_node_name(dir);
 
-	if (!d || d->id < gen)
+	if (!d || d->id < gen || pc_expired(c, d))
 		return false;
 	if (dir == c->tree.root || rp_tree_anchored(&c->tree, d))
 		return true;
@@ -942,10 +1092,10 @@ int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_ans
 	int rc = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (!still_good(c, NULL, asked) || !pc_attr_put(c, dir, a, asked))
+	if (!still_good(c, NULL, asked) || !attr_put(c, dir, NULL, a, asked))
 		rc = -EAGAIN;
 	else if (!start_known(c, dir))
-		rc = bind_loose(c, dir, NULL);
+		rc = bind_loose(c, dir, NULL, own_number(a->flags, asked));
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
@@ -968,7 +1118,9 @@ struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a)
 
 	pthread_mutex_lock(&c->lock);
 	n = object_make(c, a);
-	if (n && bind_loose(c, n, NULL)) {
+	if (n && attr_leased(c, n, NULL, a, 0))
+		attr_write(c, n, NULL, a, 0);
+	if (n && bind_loose(c, n, NULL, 0)) {
 		rp_table_remove(&c->objects, &n->ident, pc_node_hash(&n->ident));
 		node_unmake(c, n, a);
 		n = NULL;

@@ -28,6 +28,7 @@
 #define RP_D_KERNEL 0x20u     /* directory: RP_N_KERNEL */
 #define RP_D_LOOSE 0x40u      /* in no table: dir and name, if any, are a hint */
 #define RP_D_PLACED 0x80u     /* loose, but dir and name were true when it was made */
+#define RP_D_TTL 0x100u       /* expires; see lease.h */
 
 struct rp_dentry {
 	struct rp_hlink link;   /* RCU; change lock to write */
@@ -37,7 +38,7 @@ struct rp_dentry {
 	uint64_t id;            /* const after publish */
 	struct rp_node *node;   /* const after publish; NULL: negative */
 	struct rp_dentry *next; /* change lock; next name of node, or retired list */
-	uint8_t flags;          /* const after publish; RP_D_* */
+	uint16_t flags;         /* const after publish; RP_D_* */
 	uint8_t len;            /* const after publish */
 	_Atomic(uint8_t) used;  /* atomic; a walk ended here since the clock's hand passed */
 	char name[];            /* const after publish; no NUL */

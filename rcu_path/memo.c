@@ -25,6 +25,22 @@ bool rp_memo_lives(const struct rp_tree *t, const struct rp_memo *m, uint64_t ep
 	return true;
 }
 
+bool rp_memo_lasts(const struct rp_tree *t, const struct rp_memo *m)
+{
+	enum rp_lease_kind last =
+		m->bits & RP_M_ERR ? rp_dentry_lease(m->dentry) : rp_node_lease(m->node);
+
+	uint64_t id;
+
+	if (m->bits & RP_M_TTL && m->way->lease <= rp_lease_floor(&t->lease, RP_LEASE_WAY))
+		return false;
+	if (!(m->bits & RP_M_TTL_LAST))
+		return true;
+	id = atomic_load_explicit(&m->id, memory_order_relaxed);
+	/* Retired meanwhile, it is a link of a list, with the highest bit set. */
+	return id > rp_lease_floor(&t->lease, last) && !(id >> 63);
+}
+
 struct rp_memo *rp_memo_find_all(struct rp_memo_array *a, struct rp_memo_key k)
 {
 	for (uint32_t i = 0; i < a->lines; i++) {
@@ -75,7 +91,7 @@ static struct rp_way **way_head(const struct rp_memos *t, const struct rp_way *w
 static bool way_equal(const struct rp_way *a, const struct rp_way *b)
 {
 	return a->n == b->n && a->start == b->start && a->gen == b->gen &&
-	       a->subtree == b->subtree &&
+	       a->subtree == b->subtree && a->lease == b->lease &&
 	       memcmp(a->id, b->id, rp_way_size(a->n) - rp_way_size(0)) == 0;
 }
 

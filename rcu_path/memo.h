@@ -35,12 +35,14 @@
 #define RP_MEMO_DEPS_MAX 40u   /* bindings a walk may rely on to be remembered */
 
 /* Bits of rp_memo.bits. */
-#define RP_M_NAMED 0x01u /* node was reached by a name, not as ".", ".." or the start */
-#define RP_M_CANON 0x02u /* the path is its own canonical text */
-#define RP_M_GEN 0x08u   /* way->gen is not 0 */
-#define RP_M_CRED 0x10u  /* searched by what the cache's own credentials are allowed */
-#define RP_M_CAPS 0x20u  /* searched by capability */
-#define RP_M_ERR 0x40u   /* err, no node */
+#define RP_M_NAMED 0x01u    /* node was reached by a name, not as ".", ".." or the start */
+#define RP_M_CANON 0x02u    /* the path is its own canonical text */
+#define RP_M_TTL 0x04u      /* way->lease is not 0 */
+#define RP_M_GEN 0x08u      /* way->gen is not 0 */
+#define RP_M_CRED 0x10u     /* searched by what the cache's own credentials are allowed */
+#define RP_M_CAPS 0x20u     /* searched by capability */
+#define RP_M_ERR 0x40u      /* err, no node */
+#define RP_M_TTL_LAST 0x80u /* the last binding expires */
 
 /* How most are, but for the text: nothing else has to be looked at. */
 #define RP_M_PLAIN(bits) (((bits) & ~RP_M_CANON) == RP_M_NAMED)
@@ -55,6 +57,7 @@ struct rp_way {
 	const struct rp_node *start; /* const; compared, never followed; NULL: the tree's root */
 	uint64_t gen;                /* const; attributes must not be older */
 	uint64_t subtree;            /* const; subtree_stamp must be one less; 0: anything */
+	uint64_t lease;              /* const; lowest id of those that expire; 0: none does */
 	_Atomic(uint64_t) epoch;     /* atomic; all of it lived at this epoch */
 	uint64_t id[];               /* const; n ids, then n slots of 32 bits */
 };
@@ -279,6 +282,13 @@ static inline bool rp_memo_safe(const struct rp_tree *t, const struct rp_memo *m
 	return atomic_load_explicit(&m->epoch, memory_order_relaxed) == epoch ||
 	       rp_memo_last_lives(t, m);
 }
+
+/*
+ * Is m still believed, as far as time goes? Of its way the sooner of both times
+ * counts, of a name and of attributes. To be looked at where m has one of the two
+ * RP_M_TTL*. Context: rp_lease_holds() and rp_memo_safe() in this read section.
+ */
+bool rp_memo_lasts(const struct rp_tree *t, const struct rp_memo *m);
 
 /* Do all bindings of m live? Order: the caller's. */
 bool rp_memo_lives(const struct rp_tree *t, const struct rp_memo *m, uint64_t epoch);

@@ -63,13 +63,14 @@ struct rp_text {
 #define RP_N_BURIED 0x200u      /* dead and out of all tables; waits for its last child to go */
 #define RP_N_HAS_FD 0x400u      /* directory: a descriptor is kept */
 #define RP_N_USED 0x800u        /* a memo led here since the clock's hand passed */
-#define RP_N_TTL 0x1000u        /* attributes expire */
+#define RP_N_TTL 0x1000u        /* attributes expire; see lease.h */
 #define RP_N_UNTOLD 0x2000u     /* directory: nobody tells of changes in it */
 #define RP_N_WATCHED 0x4000u    /* directory: events tell of changes in it */
 #define RP_N_ID_BY_NAME 0x8000u /* its identity is its name's: a rename makes it another object */
+#define RP_N_ASKED 0x10000u     /* a thread is asking for attributes */
 #define RP_N_OWN \
-	(RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD | RP_N_USED | \
-	 RP_N_WATCHED)    /* the cache's own, in no answer */
+	(RP_N_PRIVATE | RP_N_BURIED | RP_N_HAS_FD | RP_N_USED | RP_N_WATCHED | \
+	 RP_N_ASKED)      /* the cache's own, in no answer */
 #define RP_N_ASK_WX 0x80u /* its mount may be read-only or noexec: W_OK, X_OK are asked */
 
 #define RP_NAMES_HINT ((uintptr_t)1)
@@ -228,6 +229,25 @@ static inline bool rp_node_attr_valid(const struct rp_node *n, uint64_t gen)
 	return (s & RP_ATTR_PERM) && s >> RP_ATTR_STAMP_SHIFT >= gen;
 }
 
+/* As rp_node_attr_read(); *stamp: since when they are known. */
+static inline __attribute__((always_inline)) bool
+rp_node_attr_read_at(const struct rp_node *n, uint64_t gen, struct rp_attr *out, uint32_t *flags,
+                     uint64_t *stamp)
+{
+	/* acquire [A1]: the words. Pairs with rp_node_attr_write(). */
+	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
+
+	*stamp = s >> RP_ATTR_STAMP_SHIFT;
+	if (!(s & RP_ATTR_ALL) || *stamp < gen)
+		return false;
+	rp_attr_unpack(n->attr, out);
+	out->rdev = rp_type_is_device(n->type) ? rp_word_load(&n->rdev) : 0;
+	*flags = rp_node_flags(n);
+	/* acquire [A2]: a word of a later write shows its state. Pairs with rp_node_attr_write(). */
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&n->attr_state, memory_order_relaxed) == s;
+}
+
 /*
  * Copy a consistent snapshot, known no earlier than stamp gen, and the flags
  * that belong to it.
@@ -237,17 +257,9 @@ static inline bool rp_node_attr_valid(const struct rp_node *n, uint64_t gen)
 static inline __attribute__((always_inline)) bool
 rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out, uint32_t *flags)
 {
-	/* acquire [A1]: the words. Pairs with rp_node_attr_write(). */
-	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
+	uint64_t stamp;
 
-	if (!(s & RP_ATTR_ALL) || s >> RP_ATTR_STAMP_SHIFT < gen)
-		return false;
-	rp_attr_unpack(n->attr, out);
-	out->rdev = rp_type_is_device(n->type) ? rp_word_load(&n->rdev) : 0;
-	*flags = rp_node_flags(n);
-	/* acquire [A2]: a word of a later write shows its state. Pairs with rp_node_attr_write(). */
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&n->attr_state, memory_order_relaxed) == s;
+	return rp_node_attr_read_at(n, gen, out, flags, &stamp);
 }
 
 /*

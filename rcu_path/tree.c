@@ -4,6 +4,10 @@
 /* Deeper than any real tree; bindings gone stale may even form a ring. */
 #define TREE_CLIMB_MAX 65536u
 
+#if PC_TESTING
+_Atomic(uint64_t) rp_test_clock_ms;
+#endif
+
 static uint32_t dentry_hash(const struct rp_hlink *link)
 {
 	return ((const struct rp_dentry *)((const char *)link - offsetof(struct rp_dentry, link)))
@@ -20,6 +24,9 @@ void rp_tree_init(struct rp_tree *t, struct rp_buckets *array, uint32_t n, struc
 	atomic_init(&t->subtree_stamp, 0);
 	atomic_init(&t->loose_stamp, 0);
 	atomic_init(&t->nlistings, 0);
+	atomic_init(&t->lease.until, 0);
+	for (int i = 0; i < RP_LEASE_KINDS; i++)
+		atomic_init(&t->lease.floor[i], 0);
 	atomic_init(&t->stamp, RP_ID_FIRST);
 }
 
@@ -50,11 +57,11 @@ struct rp_dentry *rp_tree_take_hint(struct rp_node *n)
 	return (struct rp_dentry *)(names & ~RP_NAMES_HINT);
 }
 
-struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d)
+struct rp_dentry *rp_tree_publish_as(struct rp_tree *t, struct rp_dentry *d, uint64_t id)
 {
 	struct rp_dentry *hint = NULL;
 
-	d->id = rp_tree_stamp(t);
+	d->id = id;
 	d->slot = rp_slot_alloc(&t->slots, rp_dentry_class(d), d->id,
 	                        (uintptr_t)d | rp_dentry_owner_class(d));
 	d->next = NULL;
@@ -68,6 +75,11 @@ struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d)
 		rp_table_insert(&t->dentries, &d->link, d->hash);
 	}
 	return hint;
+}
+
+struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d)
+{
+	return rp_tree_publish_as(t, d, rp_tree_stamp(t));
 }
 
 static bool names_leave(struct rp_dentry *d)
@@ -189,7 +201,7 @@ uint64_t rp_tree_gen(struct rp_tree *t, struct rp_node *node)
 	return gen;
 }
 
-uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir)
+uint16_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir)
 {
 	uint32_t nf = rp_node_flags(node);
 	unsigned f = 0;
@@ -199,7 +211,7 @@ uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir
 	if (dir && rp_node_mnt(node) != rp_node_mnt(dir))
 		f |= RP_D_XDEV;
 	if (!rp_node_is_dir(node))
-		return (uint8_t)f;
+		return (uint16_t)f;
 	f |= RP_D_DIR;
 	if ((rp_node_perm(node).mode & 0111) == 0111 && !(nf & (RP_N_ASK | RP_N_ACL | RP_N_KERNEL)))
 		f |= RP_D_SEARCH_ALL;
@@ -207,5 +219,5 @@ uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir
 		f |= RP_D_GEN;
 	if (nf & RP_N_KERNEL)
 		f |= RP_D_KERNEL;
-	return (uint8_t)f;
+	return (uint16_t)f;
 }

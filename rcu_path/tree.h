@@ -22,6 +22,7 @@
 #define RP_TREE_H
 
 #include "dentry.h"
+#include "lease.h"
 #include "name.h"
 #include "node.h"
 #include "slot.h"
@@ -39,6 +40,7 @@ struct rp_tree {
 	_Atomic(uint64_t) subtree_stamp;     /* atomic; last time a node's gen was raised */
 	_Atomic(uint64_t) loose_stamp;       /* atomic; last change of a name no dentry had */
 	_Atomic(uint64_t) nlistings;         /* atomic; directories whose names are all known */
+	struct rp_lease lease;               /* see lease.h */
 	/* Written by every change. */
 	alignas(64) _Atomic(uint64_t) stamp; /* atomic; last number given out */
 };
@@ -91,6 +93,12 @@ uint64_t rp_tree_stamp(struct rp_tree *t);
  * (rp_slots_want() is 0). Return: the node's hint, now the caller's, or NULL.
  */
 struct rp_dentry *rp_tree_publish(struct rp_tree *t, struct rp_dentry *d);
+
+/*
+ * The same under id, a stamp that is nobody else's, and above that of the last
+ * change d is not to be believed after.
+ */
+struct rp_dentry *rp_tree_publish_as(struct rp_tree *t, struct rp_dentry *d, uint64_t id);
 
 /*
  * Kill d. Return: true when its node has no name any more: d then stays as the
@@ -191,6 +199,6 @@ static inline uint64_t rp_tree_attr_gen(const struct rp_tree *t, struct rp_node 
 }
 
 /* Flags a dentry of node in dir gets now. dir: NULL where unknown. */
-uint8_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir);
+uint16_t rp_dentry_flags_of(const struct rp_node *node, const struct rp_node *dir);
 
 #endif

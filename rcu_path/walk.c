@@ -31,6 +31,7 @@ void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, s
 	w->perm_ok = false;
 	w->below = false;
 	w->listed = false;
+	w->leased = false;
 	w->judged = 0;
 	w->inject = NULL;
 	w->trusted.dir = NULL;
@@ -105,6 +106,32 @@ ALWAYS_INLINE enum rp_status fail(struct rp_walk *w, int err)
 	return RP_ERR;
 }
 
+/* ---- what expires ------------------------------------------------------- */
+
+/* Is d, RP_D_TTL, still believed? RP_OK; RP_MISS; RP_TICK. Out of the way of walks that meet none. */
+static __attribute__((noinline)) enum rp_status leased(struct rp_walk *w, const struct rp_dentry *d)
+{
+	const struct rp_lease *l = &w->tree->lease;
+
+	if (!w->leased) {
+		if (!rp_lease_holds(l))
+			return RP_TICK;
+		for (int i = 0; i < RP_LEASE_KINDS; i++)
+			w->floor[i] = rp_lease_floor(l, (enum rp_lease_kind)i);
+		w->leased = true;
+	}
+	if (d->id > w->floor[rp_dentry_lease(d)] || d->id == w->stale)
+		return RP_OK;
+	/* What this very call has asked for is the answer, however long that took. */
+	return d->id > w->fresh && !(w->flags & RP_W_LOOK) ? RP_OK : RP_MISS;
+}
+
+/* The same of any dentry. */
+ALWAYS_INLINE enum rp_status lasts(struct rp_walk *w, const struct rp_dentry *d)
+{
+	return __builtin_expect(d->flags & RP_D_TTL, 0) ? leased(w, d) : RP_OK;
+}
+
 /* ---- directories ------------------------------------------------------- */
 
 ALWAYS_INLINE void raise_gen(struct rp_walk *w, const struct rp_node *dir)
@@ -163,6 +190,7 @@ static enum rp_status enter_trusted(struct rp_walk *w, enum rp_mode mode)
 ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum rp_mode mode)
 {
 	const struct rp_dentry *d;
+	enum rp_status st;
 
 	w->cur = dir;
 	w->entered = false;
@@ -183,6 +211,9 @@ ALWAYS_INLINE enum rp_status enter(struct rp_walk *w, struct rp_node *dir, enum 
 		return RP_STALE_START;
 	/* Its own accounts for all above it; that of where the walk came from is not its. */
 	w->gen = rp_dirnode_gen(dir);
+	st = lasts(w, d);
+	if (st != RP_OK)
+		return st == RP_TICK ? st : RP_STALE_START;
 	if (d->id < w->gen || !start_fresh(w, dir, d))
 		return RP_STALE_START;
 	w->cur_flags = d->flags;
@@ -224,6 +255,7 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 {
 	const struct rp_dentry *self, *up;
 	struct rp_node *child = w->cur;
+	enum rp_status st;
 
 	if (child == w->root)
 		return w->flags & RP_W_BENEATH ? fail(w, -EXDEV) : RP_OK;
@@ -239,13 +271,19 @@ ALWAYS_INLINE enum rp_status go_up(struct rp_walk *w, enum rp_mode mode)
 	self = rp_node_name(child);
 	if (!self || !self->dir || rp_dentry_is_hint(self, w->fresh) || self->id < w->gen)
 		return RP_NEED_PARENT;
+	st = lasts(w, self);
+	if (st != RP_OK)
+		return st == RP_TICK ? st : RP_NEED_PARENT;
+	up = rp_node_name(self->dir);
+	st = up ? lasts(w, up) : RP_OK;
+	if (st == RP_TICK)
+		return st;
 	step_add(w, self->slot, self->id, RP_DEP_UP);
 	if ((w->flags & RP_W_NO_XDEV) && (self->flags & RP_D_XDEV))
 		return fail(w, -EXDEV);
-	up = rp_node_name(self->dir);
 	if (!(w->flags & RP_W_DISTRUST) && (!up || up->id < w->gen))
 		return RP_NEED_PARENT;
-	if (w->flags & RP_W_DISTRUST || !start_fresh(w, self->dir, up)) {
+	if (w->flags & RP_W_DISTRUST || st != RP_OK || !start_fresh(w, self->dir, up)) {
 		w->p = rp_skip_slashes(w->p + 2, w->end);
 		return enter(w, self->dir, mode);
 	}
@@ -338,7 +376,7 @@ ALWAYS_INLINE const struct rp_dentry *find(const struct rp_walk *w, const char *
 	return rp_tree_find(w->tree, w->cur, name, len);
 }
 
-ALWAYS_INLINE enum rp_status finish(struct rp_walk *w, struct rp_node *node, uint8_t dflags,
+ALWAYS_INLINE enum rp_status finish(struct rp_walk *w, struct rp_node *node, uint16_t dflags,
                                     size_t len, enum rp_mode mode)
 {
 	if ((w->must_dir || (w->flags & RP_W_DIRECTORY)) && !(dflags & RP_D_DIR))
@@ -376,9 +414,10 @@ static __attribute__((noinline)) bool listed_absent(struct rp_walk *w, const cha
 
 /* The node that name leads to, by the table or by the caller's answer. */
 ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t len,
-                                   struct rp_node **node, uint8_t *dflags, enum rp_mode mode)
+                                   struct rp_node **node, uint16_t *dflags, enum rp_mode mode)
 {
 	const struct rp_dentry *d;
+	enum rp_status st;
 
 	if (w->inject) {
 		*node = w->inject;
@@ -390,6 +429,11 @@ ALWAYS_INLINE enum rp_status child(struct rp_walk *w, const char *name, size_t l
 		if (!d || d->id < w->gen) {
 			w->len = len;
 			return listed_absent(w, name, len) ? fail(w, -ENOENT) : RP_MISS;
+		}
+		st = lasts(w, d);
+		if (st != RP_OK) {
+			w->len = len;
+			return st;
 		}
 		step_add(w, d->slot, d->id,
 		         !d->node               ? RP_DEP_NEGATIVE
@@ -432,7 +476,7 @@ ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mo
 	const char *next = rp_skip_slashes(rest, end);
 	bool last = next == end && w->nframes == 0;
 	struct rp_node *node;
-	uint8_t dflags;
+	uint16_t dflags;
 	enum rp_status st = may_search(w);
 
 	if (st != RP_OK)
@@ -475,8 +519,9 @@ ALWAYS_INLINE enum rp_status component(struct rp_walk *w, bool *done, enum rp_mo
  */
 ALWAYS_INLINE void stride(struct rp_walk *w)
 {
-	const uint8_t mask =
-		RP_D_DIR | RP_D_SEARCH_ALL | RP_D_GEN | (w->flags & RP_W_NO_XDEV ? RP_D_XDEV : 0);
+	const uint16_t mask = RP_D_DIR | RP_D_SEARCH_ALL | RP_D_GEN | RP_D_TTL |
+	                      (w->flags & RP_W_NO_XDEV ? RP_D_XDEV : 0);
+	const uint16_t want = RP_D_DIR | RP_D_SEARCH_ALL;
 	const struct rp_tree *tree = w->tree;
 	const struct rp_buckets *b = rp_table_buckets(&tree->dentries);
 	struct rp_step *step = w->steps + w->nsteps;
@@ -492,7 +537,10 @@ ALWAYS_INLINE void stride(struct rp_walk *w)
 		if (len > RP_NAME_MAX || (size_t)(end - p) < len + 2 || p[len + 1] == '/')
 			break;
 		d = rp_tree_find_in(tree, b, cur, p, len);
-		if (!d || d->id < w->gen || (d->flags & mask) != (RP_D_DIR | RP_D_SEARCH_ALL))
+		if (!d || d->id < w->gen)
+			break;
+		if ((d->flags & mask) != want &&
+		    ((d->flags & mask) != (want | RP_D_TTL) || leased(w, d) != RP_OK))
 			break;
 		*step++ = RP_STEP(d->id, NULL, d->slot, RP_DEP_DIR);
 		cur = d->node;
@@ -576,6 +624,11 @@ enum rp_status rp_walk_run(struct rp_walk *w)
 	__builtin_unreachable();
 }
 
+enum rp_status rp_walk_lasts(struct rp_walk *w, const struct rp_dentry *d)
+{
+	return lasts(w, d);
+}
+
 /* Put "/" and name before at. Return: false when they do not fit. */
 static bool path_prepend(char *buf, size_t *at, const char *name, size_t len)
 {
@@ -591,6 +644,7 @@ enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *
                             uint64_t id, char *buf, size_t size, size_t *at)
 {
 	struct rp_node *const bottom = dir;
+	enum rp_status st;
 	size_t tail;
 
 	*at = size;
@@ -600,8 +654,12 @@ enum rp_status rp_walk_path(struct rp_walk *w, struct rp_node *dir, const char *
 	while (dir != w->tree->root) {
 		const struct rp_dentry *d = rp_node_name(dir);
 
+		st = d ? lasts(w, d) : RP_MISS;
+		if (st == RP_TICK)
+			return st;
 		/* Where nothing says so any more, the one at the bottom is asked for: it is held. */
-		if (rp_dirnode_gen(dir) > id || !d || !d->dir || rp_dentry_is_hint(d, w->fresh)) {
+		if (st != RP_OK || rp_dirnode_gen(dir) > id || !d->dir ||
+		    rp_dentry_is_hint(d, w->fresh)) {
 			w->node = bottom;
 			*at = tail;
 			return RP_NEED_NAME;

@@ -43,6 +43,7 @@ enum rp_status {
 	RP_NEED_NAME,   /* node: a directory, held, whose path is not known */
 	RP_FULL,        /* no room for steps: give more, go on */
 	RP_RETRY,       /* a change was met half way: begin again */
+	RP_TICK,        /* floors of what expires are to be made anew; go on */
 };
 
 /* Values equal those of the public flags; see cache/pathcache.h. */
@@ -54,6 +55,7 @@ enum rp_status {
 #define RP_W_NO_XDEV 0x20u
 #define RP_W_TRUSTED 0x10000u  /* internal: every directory may be searched */
 #define RP_W_DISTRUST 0x20000u /* internal: nothing from before this call is believed */
+#define RP_W_LOOK 0x40000u     /* internal: nothing is of this call, whatever fresh says */
 
 enum rp_mode { RP_MODE_RCU, RP_MODE_LOCKREF, RP_MODE_REFWALK, RP_MODE_LOCKED };
 
@@ -121,21 +123,24 @@ struct rp_walk {
 	uint64_t fresh;   /* set by the caller: bindings with ids above are of this call */
 	uint32_t nsteps;
 	uint32_t nframes;
-	uint32_t links;    /* followed so far */
-	uint8_t cur_flags; /* RP_D_* of cur */
-	bool absolute;     /* the path began with a slash */
-	bool entered;      /* cur is part of the steps */
-	bool must_dir;     /* a trailing slash was met */
-	bool in_text;      /* p points into a link's text */
-	bool perm_ok;      /* the backend allowed to search cur */
-	bool listed;       /* RP_ERR: absent, as the directory's listing has it */
-	bool below;        /* it stood at a directory not reached from the tree's root */
-	uint8_t judged;    /* RP_J_*; how search was allowed where not everybody may */
+	uint32_t links;     /* followed so far */
+	uint16_t cur_flags; /* RP_D_* of cur */
+	bool absolute;      /* the path began with a slash */
+	bool entered;       /* cur is part of the steps */
+	bool must_dir;      /* a trailing slash was met */
+	bool in_text;       /* p points into a link's text */
+	bool perm_ok;       /* the backend allowed to search cur */
+	bool listed;        /* RP_ERR: absent, as the directory's listing has it */
+	bool below;         /* it stood at a directory not reached from the tree's root */
+	bool leased;        /* it met what expires; floor is set */
+	uint8_t judged;     /* RP_J_*; how search was allowed where not everybody may */
 	/* What it found. */
 	struct rp_node *node;
 	const char *name; /* RP_OK: node is this name in cur; RP_MISS: of the name at p */
 	size_t len;       /* of name; 0: node is cur itself */
 	int err;          /* RP_ERR: negative errno */
+	uint64_t floor[RP_LEASE_KINDS]; /* see lease.h */
+	uint64_t stale; /* set by the caller: id of a binding to be believed though expired; or 0 */
 	/*
 	 * Answer of the caller to RP_STALE_START that a change overtook: dir is
 	 * entered by these, good for this call, and all below it taken as stale.
@@ -159,6 +164,9 @@ struct rp_walk {
 void rp_walk_begin(struct rp_walk *w, struct rp_node *start, const char *path, size_t len);
 
 enum rp_status rp_walk_run(struct rp_walk *w);
+
+/* Is d still believed, as far as time goes? RP_OK; RP_MISS; RP_TICK. */
+enum rp_status rp_walk_lasts(struct rp_walk *w, const struct rp_dentry *d);
 
 /* Was all of it true at one instant? Slow: by the vector of slots. */
 bool rp_walk_valid_slow(const struct rp_walk *w);

@@ -447,6 +447,9 @@ static const struct {
 	FIELD("pathcache_watches", watches),
 	FIELD("pathcache_event_source", event_source),
 	FIELD("pathcache_mount_changes_total", mount_changes),
+	FIELD("pathcache_expired_total", expired),
+	FIELD("pathcache_revalidated_total", revalidated),
+	FIELD("pathcache_stale_served_total", stale_served),
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
