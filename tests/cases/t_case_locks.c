@@ -197,17 +197,23 @@ static void swapper(void *arg)
 	until_stopped(arg, swap_for_a_link);
 }
 
-/* E5: with the swap at any moment, and whoever opens gets the file inside or an error. */
+/*
+ * E5: with the swap at any moment, and whoever opens gets the file inside or an
+ * error. With one descriptor the directory is opened anew each time.
+ */
 static void a_component_swapped_meanwhile_leads_nobody_outside(void)
 {
 	static struct strife strife;
 	struct pathcache_how how = {.size = sizeof(how), .flags = PATHCACHE_BENEATH};
 	uint64_t end, secret, opened = 0, refused = 0;
+	struct pathcache_options opt;
 	struct ts_thread thread;
 	struct stat st;
 
 	memset(&strife, 0, sizeof(strife));
-	scene_begin(&strife.s);
+	pathcache_options_init(&opt);
+	opt.max_dirfds = 1;
+	scene_begin_with(&strife.s, &opt);
 	ts_dir(&strife.s.tree, "in", 0755);
 	ts_dir(&strife.s.tree, "in/d", 0755);
 	ts_file(&strife.s.tree, "in/d/f", 0644, "inside");
