@@ -113,6 +113,7 @@ static void stage_open(struct stage *stage, uint32_t mode)
 	ts_ns_add(&stage->ns, "spare-link", S_IFLNK | 0777, "other/directory");
 	ts_ns_open(&stage->ns, &stage->cache, &opt);
 	stage->start = NULL;
+	memset(stage->at, 0, sizeof(stage->at));
 	stage->text = strdup("other/directory");
 }
 
@@ -120,6 +121,9 @@ static void stage_close(struct stage *stage)
 {
 	if (stage->start)
 		pathcache_put(stage->cache, stage->start);
+	for (unsigned i = 0; i < PLACES; i++)
+		if (stage->at[i])
+			pathcache_put(stage->cache, stage->at[i]);
 	CHECK_EQ(pathcache_close(stage->cache), 0);
 	CHECK_EQ(ts_ns_unreleased(&stage->ns), 0);
 	ts_ns_fini(&stage->ns);
@@ -407,14 +411,23 @@ static void announce(struct run *run, unsigned change, unsigned nth)
 	case BY_ALL:
 		CHECK_EQ(pathcache_invalidate_all(cache), 0);
 		break;
+	case BY_HOOK:
+	case BY_HOOK_TOLD:
 	case STYLES:
 		break;
 	}
 }
 
-static bool is_announced_twice(const struct play *play, const struct change *change)
+static bool is_hook(enum style style)
 {
-	return change->touched[1].dir && play->style != BY_ALL && play->style != BY_OBJECT;
+	return style == BY_HOOK || style == BY_HOOK_TOLD;
+}
+
+static unsigned announcements(const struct play *play, const struct change *change)
+{
+	if (is_hook(play->style))
+		return 0;
+	return change->touched[1].dir && play->style != BY_ALL && play->style != BY_OBJECT ? 2 : 1;
 }
 
 static void changer(struct run *run, unsigned who)
@@ -429,7 +442,9 @@ static void changer(struct run *run, unsigned who)
 		tell(run, "      %u makes change: %s\n", who + ASKERS_MAX, c->name);
 		c->make(&run->stage);
 		run->made |= 1u << change;
-		for (unsigned n = 0; n <= is_announced_twice(run->play, c); n++) {
+		if (is_hook(run->play->style))
+			CHECK_EQ(c->hook(&run->stage), 0);
+		for (unsigned n = 0; n < announcements(run->play, c); n++) {
 			sched_point();
 			tell(run, "      %u announces it\n", who + ASKERS_MAX);
 			announce(run, change, n);
@@ -458,7 +473,8 @@ static void hold_touched(struct run *run)
 	for (unsigned i = 0; i < CHANGES; i++) {
 		const struct change *c = run->change[i];
 
-		for (unsigned n = 0; c && n < 2 && style != BY_PATH && style != BY_ALL; n++) {
+		for (unsigned n = 0;
+		     c && n < 2 && style != BY_PATH && style != BY_ALL && !is_hook(style); n++) {
 			const char *path = style == BY_OBJECT ? c->object : c->touched[n].dir;
 
 			if (path && *path && (style != BY_OBJECT || !n))
@@ -466,6 +482,19 @@ static void hold_touched(struct run *run)
 				                      &run->held[i][n]) == 0);
 		}
 	}
+}
+
+static void hold_places(struct run *run)
+{
+	static const char *const places[PLACES] = {"parent",      "parent/directory",
+	                                           "other",       "other/directory",
+	                                           "parent/file", "parent/directory/file",
+	                                           "a-long-link"};
+	struct pathcache_how how = {.size = sizeof(how), .flags = PATHCACHE_NOFOLLOW};
+
+	run->stage.told = run->play->style == BY_HOOK_TOLD;
+	for (unsigned i = 0; i < PLACES && is_hook(run->play->style); i++)
+		REQUIRE(pathcache_get(run->stage.cache, places[i], &how, &run->stage.at[i]) == 0);
 }
 
 static void let_go(struct run *run)
@@ -520,12 +549,14 @@ static void run_order(struct run *run, struct sched_order *order)
 	stage_open(&run->stage, run->tally->mode);
 	hold_start(run);
 	hold_touched(run);
+	hold_places(run);
 	if (run->play->warmth != COLD)
 		warm(run);
 	run->stage.ns.on_call = on_call;
 	run->stage.ns.on_return = on_return;
 	run->stage.ns.on_call_arg = run;
-	sched_point_at(run->tally->fine ? &run->stage.cache->lock : NULL);
+	sched_point_at(run->tally->fine && !is_hook(run->play->style) ? &run->stage.cache->lock
+	                                                              : NULL);
 	sched_run(order, run->threads, worker, run);
 	sched_point_at(NULL);
 	for (unsigned i = 0; i < run->nrecords; i++)
@@ -539,6 +570,8 @@ static void run_order(struct run *run, struct sched_order *order)
 
 bool orders_suits(const struct change *change, enum style style)
 {
+	if (is_hook(style))
+		return change->hook;
 	return style != BY_OBJECT || change->object;
 }
 

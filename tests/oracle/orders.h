@@ -29,7 +29,8 @@ struct query {
 	bool twice;      /* it passes what is changed more than once */
 };
 
-enum style { BY_NAME, BY_PATH, BY_OBJECT, BY_SUBTREE, BY_ALL, STYLES };
+/* How a change is announced; by hooks in the same step as it is made, as they demand. */
+enum style { BY_NAME, BY_PATH, BY_OBJECT, BY_SUBTREE, BY_ALL, BY_HOOK, BY_HOOK_TOLD, STYLES };
 
 /* A name that a change touches, or, where that is NULL, the object dir. */
 struct touched {
@@ -42,6 +43,7 @@ struct stage;
 struct change {
 	const char *name;
 	void (*make)(struct stage *stage);
+	int (*hook)(struct stage *stage); /* NULL: no hook tells of it. Return: what they did */
 	struct touched touched[2];
 	const char *object;  /* whose attributes or text change, and no name; NULL: none */
 	struct query ask[8]; /* who may see it; the last is NONE */
@@ -108,12 +110,26 @@ enum which {
 
 extern const struct change orders_changes[CHANGES_KNOWN];
 
-/* What a change does to the namespace. */
+/* What hooks are told about; the names are those at the begin. */
+enum place {
+	PARENT,
+	PARENT_DIRECTORY,
+	OTHER,
+	OTHER_DIRECTORY,
+	PARENT_FILE,
+	DEEP_FILE,
+	LONG_LINK,
+	PLACES
+};
+
+/* What a change changes. */
 struct stage {
 	struct ts_namespace ns;
 	struct pathcache *cache;
 	struct pathcache_entry *start;
-	char *text; /* of a link, before or after it is turned */
+	struct pathcache_entry *at[PLACES]; /* by hook */
+	bool told;                          /* hooks say all that is known */
+	char *text;                         /* of a link, before or after it is turned */
 };
 
 #endif
