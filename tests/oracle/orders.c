@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cache.h"
@@ -74,61 +72,6 @@ __attribute__((format(printf, 2, 3))) static void tell(struct run *run, const ch
 }
 
 /* ---- the stage ------------------------------------------------------------ */
-
-static void *take(void *ctx, size_t size)
-{
-	(void)ctx;
-	return malloc(size);
-}
-
-static void give_back(void *ctx, void *ptr, size_t size)
-{
-	(void)ctx;
-	(void)size;
-	free(ptr);
-}
-
-/* Of the C library: an arena for each of thousands of caches takes longer than the rest. */
-static const struct pathcache_allocator allocator = {take, give_back, NULL};
-
-static void stage_open(struct stage *stage, uint32_t mode)
-{
-	static const char *const dirs[] = {"parent", "parent/directory", "other",
-	                                   "other/directory"};
-	static const char *const files[] = {"parent/file", "parent/directory/file",
-	                                    "other/directory/file"};
-	struct pathcache_options opt;
-
-	pathcache_options_init(&opt);
-	opt.mode = mode;
-	opt.budget = 4 << 20;
-	opt.allocator = &allocator;
-	ts_ns_init(&stage->ns);
-	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		ts_ns_add(&stage->ns, dirs[i], S_IFDIR | 0755, NULL);
-	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		ts_ns_add(&stage->ns, files[i], S_IFREG | 0644, NULL)->size = 10 + i;
-	ts_ns_link(&stage->ns, "parent/file", "other/link-of-file");
-	ts_ns_add(&stage->ns, "a-long-link", S_IFLNK | 0777, "parent/directory");
-	ts_ns_add(&stage->ns, "spare-link", S_IFLNK | 0777, "other/directory");
-	ts_ns_open(&stage->ns, &stage->cache, &opt);
-	stage->start = NULL;
-	memset(stage->at, 0, sizeof(stage->at));
-	stage->text = strdup("other/directory");
-}
-
-static void stage_close(struct stage *stage)
-{
-	if (stage->start)
-		pathcache_put(stage->cache, stage->start);
-	for (unsigned i = 0; i < PLACES; i++)
-		if (stage->at[i])
-			pathcache_put(stage->cache, stage->at[i]);
-	CHECK_EQ(pathcache_close(stage->cache), 0);
-	CHECK_EQ(ts_ns_unreleased(&stage->ns), 0);
-	ts_ns_fini(&stage->ns);
-	free(stage->text);
-}
 
 static void hold_start(struct run *run)
 {
@@ -208,7 +151,7 @@ static const struct truth *truth_in(struct run *run, unsigned state)
 
 	if (truth->known)
 		return truth;
-	stage_open(&run->stage, PATHCACHE_MODE_RCU);
+	orders_stage_open(&run->stage, PATHCACHE_MODE_RCU);
 	hold_start(run);
 	for (unsigned i = 0; i < CHANGES; i++)
 		if (state >> i & 1)
@@ -225,7 +168,7 @@ static const struct truth *truth_in(struct run *run, unsigned state)
 			pathcache_put(run->stage.cache, entry);
 	}
 	truth_of_objects(truth, &run->stage.ns);
-	stage_close(&run->stage);
+	orders_stage_close(&run->stage);
 	run->stage = mine;
 	truth->known = true;
 	return truth;
@@ -546,7 +489,7 @@ static void run_order(struct run *run, struct sched_order *order)
 	run->made = run->announced = 0;
 	run->nrecords = 0;
 	run->told = 0;
-	stage_open(&run->stage, run->tally->mode);
+	orders_stage_open(&run->stage, run->tally->mode);
 	hold_start(run);
 	hold_touched(run);
 	hold_places(run);
@@ -563,7 +506,7 @@ static void run_order(struct run *run, struct sched_order *order)
 		judge(run, &run->record[i]);
 	when_quiet(run);
 	let_go(run);
-	stage_close(&run->stage);
+	orders_stage_close(&run->stage);
 }
 
 /* ---- all orders ------------------------------------------------------------ */

@@ -132,4 +132,8 @@ struct stage {
 	char *text;                         /* of a link, before or after it is turned */
 };
 
+void orders_stage_open(struct stage *stage, uint32_t mode);
+/* Checks that every handle was given back. */
+void orders_stage_close(struct stage *stage);
+
 #endif
