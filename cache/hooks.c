@@ -18,6 +18,22 @@
 #include "list.h"
 #include "reclaim.h"
 
+#if PC_TESTING
+#include "testing.h"
+
+void (*pc_test_rename_step)(void);
+
+static void step(void)
+{
+	if (pc_test_rename_step)
+		pc_test_rename_step();
+}
+#else
+static void step(void)
+{
+}
+#endif
+
 /* A name in a directory, held once the hook has begun. */
 struct place {
 	struct rp_node *dir;
@@ -296,13 +312,18 @@ static void move(struct pathcache *c, struct renaming *r)
 	if (!r->known && !r->fresh)
 		/* Whoever had that name may be held, and has a link less. */
 		rp_tree_loose_changed(&c->tree, r->stamp);
+	step();
 	leave(c, &r->from, r->stamp);
+	step();
 	leave(c, &r->to, r->stamp);
+	step();
 	pc_bind_name(c, r->to.dir, r->to.name, r->to.len, r->x);
+	step();
 	if (r->exchange)
 		pc_bind_name(c, r->from.dir, r->from.name, r->from.len, r->y);
 	else
 		pc_keep_name(c, r->from.dir, r->from.name, r->from.len, NULL);
+	step();
 }
 
 static bool may_move(struct pathcache *c, const struct renaming *r)

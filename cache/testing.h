@@ -24,10 +24,14 @@ void pc_test_locks(struct pathcache *cache, int taken);
  * pages where a part of one is in memory. Nothing where the kernel cannot, or may not.
  */
 void pc_test_collapse(struct pathcache *cache);
+
 /*
  * Stop the clock of all caches at ms of CLOCK_MONOTONIC, the machine having slept for
  * slept_ms so far. It must not go back. ms 0: the real one again.
  */
 void pc_test_clock(uint64_t ms, uint64_t slept_ms);
+
+/* Called between the steps of a rename, change lock held; NULL: not. */
+extern void (*pc_test_rename_step)(void);
 
 #endif
