@@ -4,7 +4,7 @@
  * values in memory, where a real one would sit behind a network.
  *
  * Shows: the callbacks of struct pathcache_ops, a hit, a link, a name known to
- * be absent, permission by credentials, a change that is announced, an answer
+ * be absent, permission by credentials, changes that are announced, an answer
  * that is one caller's own, and handles that are given back. Each line of
  * output tells how often the store was asked.
  */
@@ -167,7 +167,7 @@ static int store_getattr(void *ctx, const struct pathcache_object *obj,
 	pthread_mutex_lock(&store->lock);
 	store->questions++;
 	if (item->mode) {
-		fill_reply(store, item, reply);
+		fill_attr(item, &reply->attr);
 		error = 0;
 	}
 	pthread_mutex_unlock(&store->lock);
@@ -232,6 +232,8 @@ static void plant(struct store *store)
 
 static void tour(struct store *store, struct pathcache *cache)
 {
+	struct pathcache_reply what = {.size = sizeof(what)};
+
 	puts("- a miss, then a hit");
 	show(store, cache, 1000, "/home/alice/note");
 	show(store, cache, 1000, "/home/alice/note");
@@ -243,18 +245,28 @@ static void tour(struct store *store, struct pathcache *cache)
 	puts("- a name known to be absent");
 	show(store, cache, 1000, "/news");
 	show(store, cache, 1000, "/news");
-	puts("- it is made: unknown to the cache until announced");
+	puts("- it is made: unknown to the cache until announced, and then without a question");
 	add(store, &store->root, "news", S_IFREG | 0644, 0, "it works");
 	show(store, cache, 1000, "/news");
-	pathcache_invalidate_name(cache, NULL, "news");
+	pthread_mutex_lock(&store->lock);
+	fill_reply(store, find(&store->root, "news"), &what);
+	pthread_mutex_unlock(&store->lock); /* release() takes it */
+	pathcache_created(cache, NULL, "news", &what);
 	show(store, cache, 1000, "/news");
 	puts("- it is removed, and that is announced");
 	take_out(store, &store->root, "news");
-	pathcache_invalidate_path(cache, "/news");
+	pathcache_removed(cache, NULL, "news");
 	show(store, cache, 1000, "/news");
+	puts("- a directory is renamed: what is below it goes with it");
+	pthread_mutex_lock(&store->lock);
+	strcpy(find(&store->root, "home")->name, "people");
+	pathcache_renamed(cache, NULL, "home", NULL, "people", 0);
+	pthread_mutex_unlock(&store->lock);
+	show(store, cache, 1000, "/home/alice/note");
+	show(store, cache, 1000, "/people/alice/note");
 	puts("- an answer that is one caller's own is never given to another");
-	show(store, cache, 1000, "/home/me/note");
-	show(store, cache, 1001, "/home/me/note");
+	show(store, cache, 1000, "/people/me/note");
+	show(store, cache, 1001, "/people/me/note");
 }
 
 int main(void)
