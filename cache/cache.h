@@ -118,6 +118,7 @@ struct pathcache {
 	struct pc_clock clock;
 	struct pc_ages ages;              /* change lock */
 	struct pc_expiry expiry;          /* change lock */
+	bool noticed;                     /* change lock; see pc_attr_put() */
 	_Atomic(uint64_t) inval_stamp;    /* atomic; last invalidation of any kind */
 	_Atomic(uint64_t) deferred;       /* atomic; bytes retired and not yet freed */
 	_Atomic(uint64_t) ndentries;      /* atomic */

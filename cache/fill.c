@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "coherence.h"
+#include "listen.h"
 
 /* An errno that is an answer to the one who asked, not to everybody. */
 static bool is_refusal(int err)
@@ -204,6 +205,10 @@ static int fill_lead(struct pathcache *c, struct pc_flight *flight, struct rp_no
 		rc = pc_store_name(c, dir, name, len, rc ? NULL : &a, a.flags, asked, out);
 	pc_flight_land(c, flight, rc, shared, rc ? NULL : out->node);
 	pc_answer_drop(c, &a);
+	if (!rc && out->renamed)
+		pc_told_name(c, dir, name, len);
+	if (!rc && out->changed)
+		pc_told_object(c, out->node);
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 #include "cred.h"
 #include "fork.h"
 #include "last.h"
+#include "listen.h"
 
 static_assert(sizeof(struct pathcache_attr) == sizeof(struct rp_attr) &&
                       offsetof(struct pathcache_attr, mnt_id) == offsetof(struct rp_attr, mnt_id) &&
@@ -318,6 +319,7 @@ static void open_refuted(struct pathcache *c, struct rp_node *n)
 	pc_kill_names(c, n);
 	rp_node_attr_drop(n, rp_tree_stamp(&c->tree));
 	pthread_mutex_unlock(&c->lock);
+	pc_told_object(c, n);
 }
 
 static int open_once(struct pathcache *c, const char *path, int oflags,

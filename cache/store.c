@@ -8,6 +8,7 @@
 #include "evict.h"
 #include "fork.h"
 #include "list.h"
+#include "listen.h"
 #include "posix.h"
 #include "reclaim.h"
 
@@ -223,6 +224,7 @@ void pc_kill_link(struct pathcache *c, struct rp_node *n)
 
 void pc_kill_way(struct pathcache *c, struct rp_node *node)
 {
+	struct rp_node *const lost = node;
 	struct rp_dentry *d;
 
 	pc_read_begin(); /* keeps the memory of what dies on the way up */
@@ -234,6 +236,10 @@ void pc_kill_way(struct pathcache *c, struct rp_node *node)
 	} while (c->dirfds.max && node && node != c->tree.root && !pc_dirfds_has(&c->dirfds, node));
 	pthread_mutex_unlock(&c->lock);
 	pc_read_end();
+	if (rp_node_is_dir(lost))
+		pc_told_subtree(c, lost);
+	else
+		pc_told_object(c, lost);
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -593,6 +599,14 @@ void pc_loosen(struct pathcache *c, struct rp_node *dir)
 		rp_slot_protect(&c->tree.slots, d->slot, false);
 }
 
+static bool attr_differs(const struct rp_node *n, const struct pc_answer *a)
+{
+	struct rp_attr old;
+	uint32_t flags;
+
+	return rp_node_attr_read(n, 0, &old, &flags) && memcmp(&old, &a->attr, sizeof(old)) != 0;
+}
+
 /* Caller holds n. dir: where it was found; NULL: by itself. */
 static bool attr_put(struct pathcache *c, struct rp_node *n, const struct rp_node *dir,
                      const struct pc_answer *a, uint64_t asked)
@@ -603,6 +617,7 @@ static bool attr_put(struct pathcache *c, struct rp_node *n, const struct rp_nod
 
 	if (rp_node_attr_stamp(n) > asked && !PC_STALE_OMITTED(PC_STALE_OMIT_ATTR))
 		return rp_node_attr_valid(n, 0);
+	c->noticed |= c->listener && attr_differs(n, a);
 	if (rp_node_is_dir(n) && perm_differs(n, a)) {
 		/* Walks judged by the old mode must find themselves invalid first. */
 		place = place_leave(c, n, &loose);
@@ -799,14 +814,18 @@ struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const c
 static bool store_kept(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                        struct pc_answer *a, uint64_t asked, uint64_t own, struct pc_found *out)
 {
+	const struct rp_dentry *old = c->listener ? rp_tree_find(&c->tree, dir, name, len) : NULL;
 	struct rp_node *node = NULL;
 	struct rp_dentry *d;
 	bool good = true, made = false;
 
+	c->noticed = false;
 	if (a) {
 		node = object_get(c, dir, a, asked, &good, &made);
 		out->node = node;
 	}
+	out->renamed = old && old->node != node;
+	out->changed = c->noticed;
 	/* A directory is searched, and a link followed, by what is stored, so that must be good. */
 	if (a && (!node || (!good && (rp_node_is_dir(node) || S_ISLNK(node->type)))))
 		d = NULL;
@@ -1017,16 +1036,20 @@ int pc_store_object(struct pathcache *c, struct rp_node *below, struct pc_answer
 bool pc_store_attr(struct pathcache *c, struct rp_node *node, const struct pc_answer *a,
                    uint64_t asked)
 {
-	bool valid;
+	bool valid, noticed;
 
 	pthread_mutex_lock(&c->lock);
+	c->noticed = false;
 	if (rp_node_flags(node) & RP_N_TTL &&
 	    rp_node_attr_stamp(node) <= pc_expiry_floor(c, RP_LEASE_ATTR)) {
 		pc_count(c, PC_EXPIRED);
 		pc_count(c, PC_REVALIDATED);
 	}
 	valid = still_good(c, NULL, asked) && attr_put(c, node, NULL, a, asked);
+	noticed = c->noticed;
 	pthread_mutex_unlock(&c->lock);
+	if (noticed)
+		pc_told_object(c, node);
 	return valid;
 }
 
@@ -1089,14 +1112,19 @@ bool pc_start_known(struct pathcache *c, struct rp_node *dir)
 int pc_store_start(struct pathcache *c, struct rp_node *dir, const struct pc_answer *a,
                    uint64_t asked)
 {
+	bool noticed;
 	int rc = 0;
 
 	pthread_mutex_lock(&c->lock);
+	c->noticed = false;
 	if (!still_good(c, NULL, asked) || !attr_put(c, dir, NULL, a, asked))
 		rc = -EAGAIN;
 	else if (!start_known(c, dir))
 		rc = bind_loose(c, dir, NULL, own_number(a->flags, asked));
+	noticed = c->noticed;
 	pthread_mutex_unlock(&c->lock);
+	if (noticed)
+		pc_told_object(c, dir);
 	return rc;
 }
 

@@ -32,6 +32,8 @@ struct pc_found {
 	uint64_t id;
 	uint32_t slot; /* RP_SLOT_NONE: no binding to check */
 	bool kept;     /* a walk may find it in the table */
+	bool renamed;  /* the name meant something else in memory, to be told when all is done */
+	bool changed;  /* the same of attributes of node */
 	bool list;     /* so many names were absent that all should be known: pc_list_learn() */
 };
 
@@ -103,7 +105,10 @@ bool pc_may_bind(struct pathcache *c, const struct rp_node *dir, size_t len,
 struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
                                size_t len, struct rp_node *node);
 
-/* Attributes of n, held, as asked. Return: as pc_store_attr(). */
+/*
+ * Attributes of n, held, as asked. Return: as pc_store_attr(). c->noticed is set where
+ * one listens and they were believed to be others.
+ */
 bool pc_attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a, uint64_t asked);
 
 /* Kill a dentry and retire what goes with it. */

@@ -30,11 +30,13 @@ struct ear {
 static void hear(void *arg, const struct pathcache_change *change)
 {
 	struct ear *ear = arg;
-	struct told *t = &ear->told[ear->n];
+	/* What is asked for below may be told as well. */
+	unsigned at = ear->n++;
+	struct told *t = &ear->told[at];
 	ssize_t len = 0;
 
 	CHECK_EQ(change->size, sizeof(*change));
-	REQUIRE(ear->n < TOLD_MAX);
+	REQUIRE(at < TOLD_MAX);
 	memset(t, 0, sizeof(*t));
 	t->kind = change->kind;
 	CHECK_EQ(change->entry == NULL, change->kind == PATHCACHE_CHANGE_ALL);
@@ -48,8 +50,7 @@ static void hear(void *arg, const struct pathcache_change *change)
 		snprintf(t->path + len, sizeof(t->path) - (size_t)len, ":%s", change->name);
 	}
 	if (ear->ask)
-		ear->answers[ear->n] = ts_stat_err(change->cache, ear->ask);
-	ear->n++;
+		ear->answers[at] = ts_stat_err(change->cache, ear->ask);
 	if (ear->announce)
 		CHECK_EQ(pathcache_invalidate_name(change->cache, NULL, ear->announce), 0);
 }
@@ -173,9 +174,39 @@ static void who_changes_what_he_hears_of_comes_to_an_end(void)
 	app_end(&app);
 }
 
+/* What nobody has announced, and an answer of the backend tells. */
+static void what_the_cache_notices_itself_is_told(void)
+{
+	struct app app;
+	struct ear ear;
+
+	begin(&app, &ear);
+	CHECK_EQ(pathcache_invalidate_all(app.cache), 0);
+	ear.n = 0;
+	ts_ns_set(&app.ns, "d/f", 0600, 3);
+	CHECK_EQ(ts_stat_err(app.cache, "d/f"), 0);
+	heard(&ear, PATHCACHE_CHANGE_OBJECT, "/d/f");
+	CHECK_EQ(ear.n, 0);
+	CHECK_EQ(pathcache_invalidate_all(app.cache), 0);
+	ear.n = 0;
+	ear.ask = "d/f";
+	ts_ns_remove(&app.ns, "d/f");
+	CHECK_EQ(ts_stat_err(app.cache, "d/f"), -ENOENT);
+	heard(&ear, PATHCACHE_CHANGE_NAME, "/d:f");
+	CHECK_EQ(ear.answers[0], -ENOENT);
+	CHECK_EQ(ear.n, 0);
+	/* The same answer is no news. */
+	CHECK_EQ(pathcache_invalidate_all(app.cache), 0);
+	ear.n = 0;
+	CHECK_EQ(ts_stat_err(app.cache, "d/f"), -ENOENT);
+	CHECK_EQ(ear.n, 0);
+	app_end(&app);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(every_change_is_told),
 	TS_CASE(who_is_told_is_not_answered_by_what_was),
+	TS_CASE(what_the_cache_notices_itself_is_told),
 	TS_CASE(who_changes_what_he_hears_of_comes_to_an_end),
 };
 
