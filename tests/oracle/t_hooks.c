@@ -30,8 +30,8 @@ struct race {
 	struct ts_namespace ns;
 	struct pathcache *cache;
 	struct pathcache_entry *p, *q;
-	uint64_t want[STATES][PROBES]; /* ids; 0: absent */
-	_Atomic uint64_t begun, done;  /* states */
+	_Atomic uint64_t want[STATES][PROBES]; /* ids; 0: absent */
+	_Atomic uint64_t begun, done;          /* states */
 	_Atomic bool stop;
 	_Atomic uint64_t asked, hits, between, wrong;
 };
@@ -64,14 +64,16 @@ static uint64_t id_of(const struct race *r, const char *path)
 static void note_state(struct race *r, uint64_t state)
 {
 	for (size_t i = 0; i < PROBES; i++)
-		r->want[state % STATES][i] = id_of(r, probes[i]);
+		atomic_store_explicit(&r->want[state % STATES][i], id_of(r, probes[i]),
+		                      memory_order_relaxed);
 }
 
 /* ---- readers ---------------------------------------------------------------- */
 
 static bool was_so(const struct race *r, size_t probe, uint64_t id, uint64_t state)
 {
-	return r->want[state % STATES][probe] == id;
+	/* Written before the state was done; what has been overwritten is found out later. */
+	return atomic_load_explicit(&r->want[state % STATES][probe], memory_order_relaxed) == id;
 }
 
 /* *seen: the oldest state that the last answer may have been of. */
