@@ -248,7 +248,7 @@ static bool has_one_name(struct pathcache *c, const struct place *p, struct rp_n
 		return true;
 	/* After a name was announced that nobody knew, it may be a link to n. */
 	return rp_node_attr_read(n, gen > loose ? gen : loose, &attr, &flags) &&
-	       attr.mask & PATHCACHE_ATTR_NLINK && attr.nlink == 1;
+	       !(flags & RP_N_TTL) && attr.mask & PATHCACHE_ATTR_NLINK && attr.nlink == 1;
 }
 
 /* What both names meant, and whether that tells what they mean now. */
