@@ -187,6 +187,8 @@ static void anchor_is_lost(struct scene *scene)
 	f = add(scene, "p/s/" LONG, FILE_ALL);
 	q.start = hold(scene, "p/s");
 	warm(scene, &q, ino(f));
+	/* Another node from here on, of the same object: what is said by it is not heard of by p/s. */
+	CHECK_EQ(pathcache_removed(scene->cache, NULL, "p"), 0);
 	changed_name(scene, NULL, "p");
 	ts_ns_set(&scene->ns, "p/s", 0700, 0);
 	CHECK_EQ(pathcache_invalidate_path(scene->cache, "p/s"), 0);
