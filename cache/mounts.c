@@ -61,8 +61,13 @@ static int open_dir(int slash, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 	                       .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-	long fd = syscall(SYS_openat2, slash, *path ? path : ".", &how, sizeof(how));
+	long fd;
 
+	/* slash itself, whether or not it may be searched. */
+	if (!*path)
+		fd = fcntl(slash, F_DUPFD_CLOEXEC, 0);
+	else
+		fd = syscall(SYS_openat2, slash, path, &how, sizeof(how));
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -248,6 +253,30 @@ static int table_load(struct pc_mounts *m, struct pc_mount_table *t)
 
 /* ---- what a change means ----------------------------------------------------------- */
 
+/* Is m's point below the cache's root, as paths are now? */
+static bool is_inside(const struct pathcache *c, const struct pc_mount *m)
+{
+	const struct pc_posix *p = c->backend_data;
+	char link[64], root[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->root_fd);
+	n = readlink(link, root, sizeof(root));
+	return n <= 1 || n == sizeof(root) ||
+	       (strncmp(root, m->point, (size_t)n) == 0 && m->point[n] == '/');
+}
+
+/*
+ * Names below dir, which is not in memory. From "/" all names are reached through
+ * those above them; a root elsewhere may be below dir.
+ */
+static bool below_is_told(const struct pathcache *c, const struct pc_mount *m)
+{
+	const struct pc_posix *p = c->backend_data;
+
+	return p->is_slash || !is_inside(c, m);
+}
+
 /* Drop the name that m is mounted on. Return: false: which it is cannot be told. */
 static bool name_drop(struct pathcache *c, const struct pc_mount *m)
 {
@@ -256,6 +285,8 @@ static bool name_drop(struct pathcache *c, const struct pc_mount *m)
 	if (m->place != PC_MOUNT_NAME && m->place != PC_MOUNT_BELOW)
 		return false;
 	dir = pc_node_find(c, &m->dir);
+	if (!dir && m->place == PC_MOUNT_BELOW)
+		return below_is_told(c, m);
 	if (!dir)
 		return true; /* no name in it is in memory, and nobody is asking for one */
 	if (m->place == PC_MOUNT_NAME)
