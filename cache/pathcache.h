@@ -712,7 +712,10 @@ int pathcache_sync(struct pathcache *cache);
 /*
  * A descriptor that polls readable when pathcache_maintain() has something to do
  * that will not wait: events of the kernel. For poll(2), epoll(7) and what is built
- * on them; neither read nor closed by the caller. The same until close.
+ * on them (libuv's uv_poll_t, libevent's EV_READ); neither read nor closed by the
+ * caller. The same until close. Itself an epoll instance; level-triggered for events
+ * of directories, but a change of mounts makes one wait readable, not the next: so
+ * call pathcache_maintain() whenever it was, and once after adding it to a loop.
  * Return: the descriptor, the cache's; -EOPNOTSUPP: this cache has nothing to wait
  *   for; -EINVAL. Context: any.
  */

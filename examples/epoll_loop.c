@@ -8,8 +8,8 @@
  * meanwhile, the next answer knows of it.
  *
  * The same works with every loop: poll(2) waits for POLLIN on pathcache_fd(), libuv
- * has uv_poll_init(), libevent event_new(..., EV_READ | EV_PERSIST, ...). The
- * descriptor is level-triggered: it stays readable until maintenance has been done.
+ * has uv_poll_init(), libevent event_new(..., EV_READ | EV_PERSIST, ...). Whenever the
+ * descriptor was readable, and once after it was added, there may be maintenance.
  */
 #include <errno.h>
 #include <pathcache.h>
