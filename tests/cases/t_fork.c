@@ -186,6 +186,12 @@ static void all_else_is_refused(void *arg)
 	CHECK_EQ(pathcache_invalidate_all(c), -ECHILD);
 	CHECK_EQ(pathcache_maintain(c, 100), -ECHILD);
 	CHECK_EQ(pathcache_fd(c), -ECHILD);
+	CHECK_EQ(pathcache_sync(c), -ECHILD);
+	CHECK_EQ(pathcache_created(c, home->dir, "new", NULL), -ECHILD);
+	CHECK_EQ(pathcache_removed(c, home->dir, "f"), -ECHILD);
+	CHECK_EQ(pathcache_renamed(c, home->dir, "f", NULL, "g", 0), -ECHILD);
+	CHECK_EQ(pathcache_linked(c, home->file, NULL, "g"), -ECHILD);
+	CHECK_EQ(pathcache_changed(c, home->file, NULL), -ECHILD);
 	CHECK_EQ(pathcache_set_budget(c, 0), -ECHILD);
 	CHECK_EQ(pathcache_get_stats(c, &stats), -ECHILD);
 	CHECK_EQ(pathcache_stats_text(c, buf, sizeof(buf)), -ECHILD);
