@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "living.h"
@@ -194,6 +195,61 @@ static void a_strict_cache_needs_not_be_told_to_sync(void)
 	every_with(&opt, strict_in);
 }
 
+/* ---- listeners ------------------------------------------------------------------- */
+
+struct ear {
+	struct scene *s;
+	unsigned names, objects, all, old;
+	bool syncs;
+};
+
+static void hear(void *arg, const struct pathcache_change *change)
+{
+	struct ear *ear = arg;
+
+	ear->names += change->kind == PATHCACHE_CHANGE_NAME && strcmp(change->name, "f") == 0;
+	ear->objects += change->kind == PATHCACHE_CHANGE_OBJECT;
+	ear->all += change->kind == PATHCACHE_CHANGE_ALL;
+	if (!ear->s)
+		return;
+	/* K23: by now the old answer is out of reach. */
+	ear->old += ts_stat_err(change->cache, "d/f") != 0;
+	if (ear->syncs)
+		CHECK_EQ(pathcache_sync(change->cache), 0);
+}
+
+static struct ear ear;
+
+static void heard_in(struct scene *s)
+{
+	ear = (struct ear){.syncs = true};
+	ts_dir(&s->tree, "d", 0755);
+	keep(s, "d/f");
+	ear.s = s;
+	ts_file(&s->tree, "d/f", 0644, "");
+	CHECK_EQ(pathcache_sync(s->cache), 0);
+	CHECK(ear.names > 0);
+	CHECK_EQ(ear.old, 0);
+	keep(s, "d");
+	ts_chmod(&s->tree, "d", 0711);
+	CHECK_EQ(pathcache_sync(s->cache), 0);
+	CHECK(ear.objects > 0);
+	ear.s = NULL;
+	flood(s, "d", 9000);
+	while (pathcache_maintain(s->cache, 1000) == 1)
+		;
+	CHECK(ear.all > 0);
+}
+
+static void a_listener_hears_what_the_kernel_tells(void)
+{
+	struct pathcache_options opt = events_options(0);
+
+	opt.listener = hear;
+	opt.listener_arg = &ear;
+	every_with(&opt, heard_in);
+}
+
 /* ---- limits and privileges ------------------------------------------------------------ */
 
 static void few_in(struct scene *s)
@@ -256,6 +312,7 @@ int main(int argc, char **argv)
 		TS_CASE(the_descriptor_says_when_there_is_something_to_do),
 		TS_CASE(each_thread_sees_its_change_once_it_has_synced),
 		TS_CASE(a_strict_cache_needs_not_be_told_to_sync),
+		TS_CASE(a_listener_hears_what_the_kernel_tells),
 		TS_CASE(beyond_max_watches_directories_expire),
 		TS_CASE(watches_of_what_is_forgotten_go),
 	};
