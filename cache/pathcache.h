@@ -8,8 +8,11 @@
  * shared memory. A reference is taken only by pathcache_get().
  *
  * Caveats, first
- *  - The cache knows of changes only by being told: pathcache_invalidate_*(),
- *    pathcache_created() and its siblings. A change nobody announces is answered from memory until then.
+ *  - By default the cache knows of changes only by being told: pathcache_invalidate_*(),
+ *    pathcache_created() and its siblings. A change nobody announces is answered from
+ *    memory until then. See enum pathcache_coherence.
+ *  - Events of the kernel are taken in by pathcache_maintain(), pathcache_sync() and
+ *    the cache's own thread only: until one of them runs, old answers are given.
  *  - Only liburcu's domain of the flavour is shared with the host; all other
  *    state hangs off the cache handle. Several caches may be open at once.
  *  - A miss, and every call marked "may block", must not run inside a read
@@ -313,7 +316,9 @@ typedef void (*pathcache_change_fn)(void *arg, const struct pathcache_change *ch
  *   the budget. 0 = never, the default.
  * coherence: see enum pathcache_coherence. Default PATHCACHE_COHERENCE_EXCLUSIVE. An
  *   application's own namespace has no EVENTS.
- * source: see enum pathcache_source. Default PATHCACHE_SOURCE_AUTO.
+ * source: see enum pathcache_source. One that is asked for by name and cannot be had
+ *   makes pathcache_open() fail; without any AUTO opens, and all is as TTL until one can.
+ *   Default PATHCACHE_SOURCE_AUTO.
  * max_watches: directories that events are asked for, at most; each holds some
  *   kernel memory and counts against fs.inotify.max_user_watches. Beyond them
  *   directories are as TTL. Default 65536.
@@ -323,7 +328,8 @@ typedef void (*pathcache_change_fn)(void *arg, const struct pathcache_change *ch
  *   2^31 - 1. Default 1000 each.
  * stale_ms: for so much longer the old answer is given while another thread asks
  *   for the new one. At most 2^31 - 1. Default 0.
- * strict: 1 = every query begins with a pathcache_sync(). Default 0.
+ * strict: 1 = every query begins with a pathcache_sync(), one with PATHCACHE_CACHED and
+ *   a hit as well: they may block, and there are no memos. Default 0.
  * thread: 1 = a thread of the cache's own, named "pathcache", all signals blocked,
  *   does what pathcache_maintain() does, until pathcache_close(). Queries then
  *   never wait for a grace period. The backend's release and an allocator's
