@@ -153,9 +153,11 @@ static uint32_t what_of(uint64_t mask, bool by_name, bool named)
 
 	if (mask & FAN_Q_OVERFLOW)
 		return PC_EV_OVERFLOW;
-	/* Of a file without a name only its links are of interest: ATTRIB is theirs. */
+	/* Without a name ATTRIB is told of a file whose links have changed, and DELETE_SELF after the last. */
 	if (!by_name)
-		return mask & FAN_ATTRIB && !(mask & FAN_ONDIR) ? PC_EV_OBJECT : 0;
+		return (mask & (FAN_ATTRIB | FAN_DELETE_SELF | FAN_ONDIR)) == FAN_ATTRIB
+		               ? PC_EV_OBJECT
+		               : 0;
 	if (named && mask & ENTRY_CHANGES)
 		what |= PC_EV_NAME;
 	if (mask & (FAN_ATTRIB | FAN_MODIFY | FAN_CLOSE_WRITE))
