@@ -92,7 +92,7 @@ static struct rp_dentry *known(struct pathcache *c, const struct place *p)
 {
 	struct rp_dentry *d = rp_tree_find(&c->tree, p->dir, p->name, p->len);
 
-	return d && d->id >= rp_tree_gen(&c->tree, p->dir) ? d : NULL;
+	return d && d->id >= rp_tree_gen(&c->tree, p->dir) && !pc_expired(c, d) ? d : NULL;
 }
 
 static void drop(struct pathcache *c, const struct place *p, uint64_t stamp)
