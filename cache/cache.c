@@ -411,6 +411,8 @@ int pathcache_sync(struct pathcache *cache)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pc_mounts_check(cache);
 	pc_events_sync(cache);
+	/* What nobody tells of may have changed as well. */
+	pc_expiry_end(cache);
 	pthread_setcancelstate(cancel, NULL);
 	return 0;
 }

@@ -82,6 +82,11 @@ static void note(struct pathcache *c)
 
 /* ---- floors --------------------------------------------------------------- */
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 void pc_expiry_tick(struct pathcache *c)
 {
 	struct pc_expiry *e = &c->expiry;
@@ -92,7 +97,8 @@ void pc_expiry_tick(struct pathcache *c)
 	uint64_t stamp = rp_tree_now(&c->tree);
 
 	for (int i = 0; i < RP_LEASE_KINDS; i++)
-		atomic_store_explicit(&l->floor[i], notes_floor(&e->notes[i], stamp, end),
+		atomic_store_explicit(&l->floor[i],
+		                      later(e->ended, notes_floor(&e->notes[i], stamp, end)),
 		                      memory_order_relaxed);
 	/* release [D1]: publishes the floors. Pairs with rp_lease_holds(). */
 	atomic_store_explicit(&l->until, until, memory_order_release);
@@ -121,7 +127,20 @@ uint64_t pc_expiry_floor(struct pathcache *c, enum rp_lease_kind kind)
 
 uint64_t pc_expiry_stale_floor(struct pathcache *c, enum rp_lease_kind kind)
 {
-	return notes_floor(&c->expiry.stale[kind], rp_tree_now(&c->tree), pc_boot_ms());
+	return later(c->expiry.ended,
+	             notes_floor(&c->expiry.stale[kind], rp_tree_now(&c->tree), pc_boot_ms()));
+}
+
+void pc_expiry_end(struct pathcache *c)
+{
+	if (!atomic_load_explicit(&c->expiry.on, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->expiry.ended = rp_tree_stamp(&c->tree);
+	/* Nor is a question joined that was put before. */
+	atomic_store_explicit(&c->inval_stamp, c->expiry.ended, memory_order_relaxed);
+	pc_expiry_tick(c);
+	pthread_mutex_unlock(&c->lock);
 }
 
 bool pc_expired(struct pathcache *c, const struct rp_dentry *d)

@@ -49,6 +49,7 @@ struct pc_expiry {
 	uint32_t stale_ms; /* const */
 	uint64_t tick_ms;  /* const; so long floors hold */
 	uint64_t late_ms;  /* const; so late the clock of hits may be */
+	uint64_t ended;    /* numbers at or below are expired, however young */
 	struct pc_notes notes[RP_LEASE_KINDS];
 	struct pc_notes stale[RP_LEASE_KINDS]; /* of ttl_ms and stale_ms; empty without */
 };
@@ -85,6 +86,12 @@ uint64_t pc_expiry_floor(struct pathcache *c, enum rp_lease_kind kind);
 
 /* And as of stale_ms ago; UINT64_MAX without stale_ms. */
 uint64_t pc_expiry_stale_floor(struct pathcache *c, enum rp_lease_kind kind);
+
+/*
+ * All that expires is expired now, also what is still being asked for and what
+ * stale_ms would let pass. Context: no lock.
+ */
+void pc_expiry_end(struct pathcache *c);
 
 /* Is d expired? False also of what does not expire. */
 bool pc_expired(struct pathcache *c, const struct rp_dentry *d);

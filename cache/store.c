@@ -508,10 +508,11 @@ static bool attr_leased(const struct pathcache *c, const struct rp_node *n,
 	if (a->flags & RP_N_UNTOLD)
 		return true;
 	if (c->coherence == PATHCACHE_COHERENCE_EVENTS) {
-		if (rp_node_is_dir(n) && rp_node_flags(n) & RP_N_WATCHED)
+		/* What changes in it changes its times, which only its own watch tells. */
+		if (rp_node_is_dir(n))
 			return pc_is_leased_since(c, n, asked);
 		/* Events are told by name, and it has others. */
-		if (!rp_node_is_dir(n) && a->attr.nlink > 1)
+		if (a->attr.nlink > 1)
 			return true;
 	}
 	if (d && d->dir)
