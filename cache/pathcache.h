@@ -324,10 +324,13 @@ typedef void (*pathcache_change_fn)(void *arg, const struct pathcache_change *ch
  *   directories are as TTL. Default 65536.
  * name_ttl_ms, attr_ttl_ms, negative_ttl_ms: how long, in milliseconds since the
  *   backend was asked, a name, attributes, an absent name are believed where nobody
- *   tells of changes (TTL, and EVENTS where it is as TTL). 0: not at all. At most
+ *   tells of changes (TTL, and EVENTS where it is as TTL). Never longer, but for the
+ *   call that asked; after a sleep of the machine by up to a second. Shorter by up to
+ *   an eighth and some 10 ms. A directory or link is believed for the shorter of
+ *   the first two, since paths are searched by what it is. 0: not at all. At most
  *   2^31 - 1. Default 1000 each.
  * stale_ms: for so much longer the old answer is given while another thread asks
- *   for the new one. At most 2^31 - 1. Default 0.
+ *   for the new one, but under PATHCACHE_CACHED. At most 2^31 - 1. Default 0.
  * strict: 1 = every query begins with a pathcache_sync(), one with PATHCACHE_CACHED and
  *   a hit as well: they may block, and there are no memos. Default 0.
  * thread: 1 = a thread of the cache's own, named "pathcache", all signals blocked,
@@ -490,7 +493,7 @@ int pathcache_entry_stat(struct pathcache *cache, struct pathcache_entry *entry,
  * A current path of a held object, absolute from the cache's root and
  * NUL-terminated.
  * Return: its length; -ERANGE when it does not fit; -ENOENT when the object
- *   has no name the cache knows of (removed, or invalidated since).
+ *   has no name the cache knows of (removed, invalidated, or expired since).
  * Context: any; does not block.
  */
 ssize_t pathcache_entry_path(struct pathcache *cache, struct pathcache_entry *entry, char *buf,
@@ -992,7 +995,10 @@ struct pathcache_object {
 #define PATHCACHE_REPLY_NO_CACHE 0x2u    /* do not keep this answer */
 #define PATHCACHE_REPLY_NO_NEGATIVE 0x4u /* (a directory) keep no ENOENT in it */
 #define PATHCACHE_REPLY_ASK_ACCESS 0x8u  /* permission is judged by ops->access */
-/* Attributes, and in a directory names, are believed for a time only: name_ttl_ms... */
+/*
+ * Attributes, and in a directory names, are believed for a time only, whatever the
+ * cache's coherence: name_ttl_ms and the other two. What is below says so for itself.
+ */
 #define PATHCACHE_REPLY_EXPIRES 0x10u
 #define PATHCACHE_REPLY_ID_BY_NAME \
 	0x20u /* its id, and those below it, are another's once it is renamed */
