@@ -26,8 +26,12 @@ bool pc_links_current(const struct pathcache *c, const struct rp_node *n, uint64
 bool pc_told_attr(const struct pc_lookup *lk, const struct rp_node *n, struct rp_attr *attr,
                   uint32_t *flags);
 
-/* Are attributes of q->node, which expire, still believed, being those of stamp? */
-bool pc_attr_lasts(const struct pc_query *q, uint64_t stamp);
+/*
+ * The stamp that attributes of n, which expire, must not be older than: gen, or a later
+ * one. lk: the walk, or NULL; locked: without one, whether the change lock is held.
+ */
+uint64_t pc_leased_gen(struct pathcache *c, const struct pc_lookup *lk, const struct rp_node *n,
+                       uint64_t gen, bool locked);
 
 /* Is m, which expires, still believed, as far as time goes? locked: the change lock is held. */
 bool pc_memo_lasts(struct pathcache *c, const struct rp_memo *m, bool locked);
@@ -39,7 +43,7 @@ bool pc_keeps_attr(const struct pc_lookup *lk, const struct rp_node *n);
 PC_ALWAYS_INLINE bool pc_query_attr(const struct pc_query *q, struct rp_attr *attr, uint32_t *flags)
 {
 	const struct rp_node *n = q->node;
-	uint64_t gen = q->gen, stamp;
+	uint64_t gen = q->gen;
 
 	if (q->lk && pc_told_attr(q->lk, n, attr, flags))
 		return true;
@@ -47,10 +51,17 @@ PC_ALWAYS_INLINE bool pc_query_attr(const struct pc_query *q, struct rp_attr *at
 		return false;
 	if (__builtin_expect(!q->named, 0))
 		gen = pc_loose_gen(q->c, n, gen);
-	if (!rp_node_attr_read_at(n, gen, attr, flags, &stamp))
-		return false;
-	if (__builtin_expect(*flags & RP_N_TTL, 0) && !pc_attr_lasts(q, stamp))
-		return false;
+	if (__builtin_expect(!rp_node_attr_read(n, gen, attr, flags), 0)) {
+		int64_t leased;
+
+		if (!(rp_node_flags(n) & RP_N_TTL))
+			return false;
+		gen = pc_leased_gen(q->c, q->lk, n, gen, q->change_lock);
+		leased = rp_node_attr_read_leased(n, gen, attr);
+		if (leased < 0)
+			return false;
+		*flags = (uint32_t)leased;
+	}
 	return attr->nlink <= 1 || S_ISDIR(attr->mode) || pc_links_current(q->c, n, gen);
 }
 

@@ -116,16 +116,21 @@ static void lookup_init(struct pc_lookup *lk, struct pc_query *q)
 
 /* ---- what hits and last steps seldom need --------------------------------- */
 
-bool pc_attr_lasts(const struct pc_query *q, uint64_t stamp)
+uint64_t pc_leased_gen(struct pathcache *c, const struct pc_lookup *lk, const struct rp_node *n,
+                       uint64_t gen, bool locked)
 {
-	const struct pc_lookup *lk = q->lk;
-	bool locked = lk ? lk->locked : q->change_lock;
+	uint64_t floor = UINT64_MAX;
 
-	if (pc_expiry_refresh(q->c, locked) &&
-	    stamp > rp_lease_floor(&q->c->tree.lease, RP_LEASE_ATTR))
-		return true;
+	if (lk && lk->stale && lk->stale == n->id)
+		return gen;
+	if (pc_expiry_refresh(c, lk ? lk->locked : locked))
+		floor = rp_lease_floor(&c->tree.lease, RP_LEASE_ATTR);
 	/* What this very call has asked for is the answer, however long that took. */
-	return lk && (stamp > lk->w.fresh || (lk->stale && lk->stale == q->node->id));
+	if (lk && lk->w.fresh < floor)
+		floor = lk->w.fresh;
+	if (floor == UINT64_MAX)
+		return UINT64_MAX;
+	return floor < gen ? gen : floor + 1;
 }
 
 bool pc_memo_lasts(struct pathcache *c, const struct rp_memo *m, bool locked)

@@ -13,6 +13,23 @@ bool rp_node_set_text(struct rp_node *n, struct rp_text *text)
 	return true;
 }
 
+int64_t rp_node_attr_read_leased(const struct rp_node *n, uint64_t gen, struct rp_attr *out)
+{
+	/* acquire [A1]: as rp_node_attr_read(). */
+	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
+	uint32_t flags;
+
+	if (!(s & RP_ATTR_ALL) || s >> RP_ATTR_STAMP_SHIFT < gen)
+		return -1;
+	rp_attr_unpack(n->attr, out);
+	out->rdev = rp_type_is_device(n->type) ? rp_word_load(&n->rdev) : 0;
+	flags = rp_node_flags(n);
+	/* acquire [A2]: as rp_node_attr_read(). */
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&n->attr_state, memory_order_relaxed) == s ? (int64_t)flags
+	                                                                       : -1;
+}
+
 /* RP_N_HAS_FD of the node's own may change meanwhile, without the lock. */
 static void flags_put(struct rp_node *n, uint32_t flags)
 {
@@ -28,6 +45,9 @@ void rp_node_attr_write(struct rp_node *n, const struct rp_attr *attr, uint32_t 
 {
 	uint64_t w[RP_ATTR_WORDS];
 	uint64_t holds = rp_attr_pack(attr, w) ? RP_ATTR_PERM | RP_ATTR_ALL : RP_ATTR_PERM;
+
+	if (flags & RP_N_TTL)
+		holds |= RP_ATTR_TTL;
 
 	assert((attr->mode & S_IFMT) == n->type);
 	rp_node_attr_drop(n, stamp);

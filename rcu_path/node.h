@@ -78,7 +78,8 @@ struct rp_text {
 /* Beside the stamp in attr_state: what the words hold as of it; none: nothing that is known. */
 #define RP_ATTR_PERM ((uint64_t)1) /* mode, owner, mount */
 #define RP_ATTR_ALL ((uint64_t)2)  /* the rest as well: everything fitted */
-#define RP_ATTR_STAMP_SHIFT 2u
+#define RP_ATTR_TTL ((uint64_t)4)  /* beside one of these: RP_N_TTL */
+#define RP_ATTR_STAMP_SHIFT 3u
 
 /*
  * Of the reference word: the lock of the locked mode. The highest user flag, as
@@ -96,7 +97,7 @@ struct rp_node {
 	void *handle;          /* const after publish */
 	uint64_t id;           /* const after publish */
 	/* What hits read: two lines. */
-	_Atomic(uint64_t) attr_state; /* atomic; stamp << 2 | RP_ATTR_* */
+	_Atomic(uint64_t) attr_state; /* atomic; stamp << 3 | RP_ATTR_* */
 	uint32_t type;                /* const after publish; S_IFMT bits */
 	_Atomic(uint32_t) flags;      /* atomic; RP_N_* */
 	_Atomic(uintptr_t) names;     /* atomic; change lock to write */
@@ -229,16 +230,19 @@ static inline bool rp_node_attr_valid(const struct rp_node *n, uint64_t gen)
 	return (s & RP_ATTR_PERM) && s >> RP_ATTR_STAMP_SHIFT >= gen;
 }
 
-/* As rp_node_attr_read(); *stamp: since when they are known. */
+/*
+ * Copy a consistent snapshot, known no earlier than stamp gen, and the flags
+ * that belong to it.
+ * Return: false when there is none (unknown, more than the words can hold, one that
+ * expires, or just being written); out then holds nothing of use.
+ */
 static inline __attribute__((always_inline)) bool
-rp_node_attr_read_at(const struct rp_node *n, uint64_t gen, struct rp_attr *out, uint32_t *flags,
-                     uint64_t *stamp)
+rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out, uint32_t *flags)
 {
 	/* acquire [A1]: the words. Pairs with rp_node_attr_write(). */
 	uint64_t s = atomic_load_explicit(&n->attr_state, memory_order_acquire);
 
-	*stamp = s >> RP_ATTR_STAMP_SHIFT;
-	if (!(s & RP_ATTR_ALL) || *stamp < gen)
+	if ((s & (RP_ATTR_ALL | RP_ATTR_TTL)) != RP_ATTR_ALL || s >> RP_ATTR_STAMP_SHIFT < gen)
 		return false;
 	rp_attr_unpack(n->attr, out);
 	out->rdev = rp_type_is_device(n->type) ? rp_word_load(&n->rdev) : 0;
@@ -249,18 +253,10 @@ rp_node_attr_read_at(const struct rp_node *n, uint64_t gen, struct rp_attr *out,
 }
 
 /*
- * Copy a consistent snapshot, known no earlier than stamp gen, and the flags
- * that belong to it.
- * Return: false when there is none (unknown, more than the words can hold, or
- * just being written); out then holds nothing of use.
+ * The same where they expire; gen: above the floor. Return: the flags; -1 for false.
+ * Apart, and with nobody's address taken, so that a hit that expires not has nothing of it.
  */
-static inline __attribute__((always_inline)) bool
-rp_node_attr_read(const struct rp_node *n, uint64_t gen, struct rp_attr *out, uint32_t *flags)
-{
-	uint64_t stamp;
-
-	return rp_node_attr_read_at(n, gen, out, flags, &stamp);
-}
+int64_t rp_node_attr_read_leased(const struct rp_node *n, uint64_t gen, struct rp_attr *out);
 
 /*
  * Context (both): change lock. stamp: when this became known, or untrue. attr is
