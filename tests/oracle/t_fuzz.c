@@ -29,7 +29,7 @@
 #include "run.h"
 #include "tree.h"
 
-#define VIEWS 19
+#define VIEWS 23
 #define MAX_NODES 160
 #define MAX_DEPTH 7
 #define REL_MAX 1400
@@ -70,6 +70,7 @@ struct fuzz {
 	enum memos memos[VIEWS];
 	bool changing[VIEWS]; /* the budget */
 	unsigned asks;        /* the view that keeps nothing */
+	int ttl_ms;           /* of the next views; -1: what they know does not expire */
 	unsigned nviews;
 	struct held held[VIEWS][HELD];
 	struct remembered bag[VIEWS][BAG];
@@ -1109,14 +1110,19 @@ static void open_view(struct fuzz *fz, bool whole, uint32_t mode, uint64_t budge
 		opt.memo_share = 1;
 		opt.memo_ways = 4;
 	}
+	if (fz->ttl_ms >= 0) {
+		opt.coherence = PATHCACHE_COHERENCE_TTL;
+		opt.name_ttl_ms = opt.attr_ttl_ms = opt.negative_ttl_ms = (uint32_t)fz->ttl_ms;
+	}
 	if (budget != UINT64_MAX) {
 		opt.budget = budget;
 		/* Of "/" more: a directory that was reached by ".." may be found by nothing else. */
 		opt.max_dirfds = whole ? 16 : 2;
 		opt.backlog = 4096;
 	}
-	snprintf(view->label, sizeof(view->label), "%s %s%s%s", whole ? "/" : "rooted",
-	         mode_names[mode], budget != UINT64_MAX ? " small" : "", memo_names[memos]);
+	snprintf(view->label, sizeof(view->label), "%s %s%s%s%s", whole ? "/" : "rooted",
+	         mode_names[mode], budget != UINT64_MAX ? " small" : "", memo_names[memos],
+	         fz->ttl_ms >= 0 ? ", ttl" : "");
 	ts_view_open(view, whole ? "/" : fz->tree.path, &opt);
 }
 
@@ -1144,6 +1150,7 @@ static void start(struct fuzz *fz)
 	memset(long_name, 'L', 255);
 	memset(longer_name, 'M', 256);
 	fz->rng = ts_rng(1);
+	fz->ttl_ms = -1;
 	fz->alone = ts_isolate();
 	ts_tree_make(&fz->tree);
 	fz->foreign = ts_nobody_reaches(fz->tree.path);
@@ -1164,6 +1171,13 @@ static void start(struct fuzz *fz)
 	open_changing(fz, true, PATHCACHE_MODE_RCU);
 	open_changing(fz, false, PATHCACHE_MODE_LOCKREF);
 	open_changing(fz, false, PATHCACHE_MODE_LOCKED);
+	/* Some rounds, so that in each some expires; all is announced as well. */
+	fz->ttl_ms = 60;
+	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_MAX, MEMOS_ANY);
+	open_view(fz, true, PATHCACHE_MODE_RCU, UINT64_MAX, MEMOS_ANY);
+	open_view(fz, false, PATHCACHE_MODE_LOCKED, UINT64_C(1) << 20, MEMOS_ANY);
+	fz->ttl_ms = 0;
+	open_view(fz, false, PATHCACHE_MODE_RCU, UINT64_MAX, MEMOS_ANY);
 	scan(fz);
 	for (int i = 0; i < 60; i++) {
 		change_create(fz);
