@@ -19,7 +19,7 @@
 #define DIRS 100u
 #define FILES 100u /* in each */
 #define READERS 2
-#define DEPLOYS 6u
+#define DEPLOYS 3u
 
 struct deploy {
 	struct ts_tree tree;

@@ -90,6 +90,8 @@ static struct question questions[QUESTIONS];
 static struct pathcache *cache;
 static struct pathcache_entry *start;
 static long before[QUESTIONS][OPS];
+#define HIT_PROTECTED "--hit-protected"
+
 static struct ts_tree tree;
 
 static void questions_make(void)
@@ -347,12 +349,17 @@ static void nor_when_names_have_gone_to_make_room(void)
 	cache_drop();
 }
 
-/* In a process of its own: a hit with the cache protected. Exit status 3: protection is not to be had. */
-static void hit_protected(uint32_t mode)
+/*
+ * In a program of its own, which finds the tree at path: a hit with the cache
+ * protected. Exit status 3: protection is not to be had.
+ */
+static void hit_protected(const char *path, uint32_t mode)
 {
 	struct rlimit no_core = {0, 0};
 
 	setrlimit(RLIMIT_CORE, &no_core);
+	snprintf(tree.path, sizeof(tree.path), "%s", path);
+	questions_make();
 	cache_warm(mode);
 	if (pc_test_protect(cache, 1) == -EOPNOTSUPP)
 		_exit(3);
@@ -362,11 +369,15 @@ static void hit_protected(uint32_t mode)
 
 static void faults_in(uint32_t mode)
 {
+	const char word[] = {(char)('0' + mode), '\0'};
 	int status;
 	pid_t pid = fork();
 
-	if (pid == 0)
-		hit_protected(mode);
+	if (pid == 0) {
+		/* A mere child may not open a cache. */
+		execl("/proc/self/exe", "readonly", HIT_PROTECTED, tree.path, word, (char *)NULL);
+		_exit(4);
+	}
 	REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
 		ts_skip("this build's allocator cannot be protected");
@@ -390,7 +401,6 @@ static void a_hit_in_locked_mode_faults(void)
 	faults_in(PATHCACHE_MODE_LOCKED);
 }
 
-/* The controls come first: they fork, and want a process of one thread. */
 static const struct ts_case cases[] = {
 	TS_CASE(a_hit_in_lockref_mode_faults), TS_CASE(a_hit_in_refwalk_mode_faults),
 	TS_CASE(a_hit_in_locked_mode_faults),  TS_CASE(a_hit_in_rcu_mode_stores_nothing),
@@ -401,6 +411,8 @@ int main(int argc, char **argv)
 {
 	int rc;
 
+	if (argc == 4 && strcmp(argv[1], HIT_PROTECTED) == 0)
+		hit_protected(argv[2], (uint32_t)(argv[3][0] - '0'));
 	tree_make();
 	rc = ts_run_cases(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 	ts_tree_remove(&tree);

@@ -24,9 +24,9 @@
 #include "tree.h"
 
 #define LOOKERS 2
-#define COMPARED 1500u /* a round */
-#define SECONDS 2.5    /* a setting, at least */
-#define WANTED 30000u  /* comparisons in each */
+#define COMPARED 1500u     /* a round */
+#define SECONDS 2.5        /* a setting, at least */
+#define WANTED 30000u      /* comparisons in each */
 #define OVERFLOWING 16000u /* changes of mostly two events; a queue holds 16,384 */
 
 struct setting {
@@ -58,7 +58,9 @@ static void any_query(const struct torture *t, struct ts_rng *rng, struct ts_que
 
 	ts_mutator_path(rng, rel);
 	snprintf(path, 2 * PATH_MAX, "%s/%s%s", t->view.whole ? t->tree.path : "", rel,
-	         ts_below(rng, 10) ? "" : ts_below(rng, 2) ? "/" : "/..");
+	         ts_below(rng, 10)  ? ""
+	         : ts_below(rng, 2) ? "/"
+	                            : "/..");
 	memset(q, 0, sizeof(*q));
 	q->op = (enum ts_op)ts_below(rng, TS_REALPATH + 1);
 	q->amode = amodes[ts_below(rng, 4)];

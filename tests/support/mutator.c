@@ -229,9 +229,9 @@ static const struct {
 	change_fn fn;
 	unsigned weight;
 } changes[] = {
-	{change_create, 12}, {change_mkdir, 14},  {change_symlink, 4}, {change_rename, 12},
-	{change_link, 6},    {change_write, 10},  {change_chmod, 6},   {change_swap, 5},
-	{change_unlink, 6},  {change_rmdir, 3},   {change_mount, 1},   {change_unmount, 1},
+	{change_create, 12}, {change_mkdir, 14}, {change_symlink, 4}, {change_rename, 12},
+	{change_link, 6},    {change_write, 10}, {change_chmod, 6},   {change_swap, 5},
+	{change_unlink, 6},  {change_rmdir, 3},  {change_mount, 1},   {change_unmount, 1},
 };
 #define NCHANGES (sizeof(changes) / sizeof(changes[0]))
 
