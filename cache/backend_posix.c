@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -198,6 +199,16 @@ static bool has_acl(int fd, const char *name)
 	return errno != ENODATA && errno != EOPNOTSUPP;
 }
 
+/*
+ * Capabilities mean nothing where the owner or the group is none of the process's
+ * user namespace; and an id that stands for such may be a real one. Source:
+ * user_namespaces(7).
+ */
+static uint32_t owner_flags(const struct pc_posix *p, const struct pc_answer *a)
+{
+	return p->all_ids || (a->attr.uid != p->no_uid && a->attr.gid != p->no_gid) ? 0 : RP_N_ASK;
+}
+
 /* Flags of a directory: those of its mount, and whether an ACL says more than its mode. */
 static uint32_t dir_flags(uint32_t mount, int fd, const char *name)
 {
@@ -299,6 +310,7 @@ static int ask_name(struct pathcache *c, struct rp_node *dir, int fd, const char
 		a->flags |= rp_node_flags(dir) & MOUNT_FLAGS;
 	else
 		a->flags |= ask_mount(p, fd, name);
+	a->flags |= owner_flags(p, a);
 	if (S_ISDIR(a->attr.mode))
 		a->flags = dir_flags(a->flags, fd, name);
 	else if (!S_ISLNK(a->attr.mode))
@@ -375,7 +387,7 @@ static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct r
 	if (!rc)
 		rc = pc_posix_statx(fd, "", a);
 	if (!rc) {
-		a->flags = dir_flags(mount_flags(p, fd), fd, "");
+		a->flags = dir_flags(mount_flags(p, fd) | owner_flags(p, a), fd, "");
 		*parent = fd;
 	} else if (fd >= 0) {
 		close(fd);
@@ -436,6 +448,7 @@ static int ask_node(struct pathcache *c, struct rp_node *node, ask_fn ask, void 
 
 static int getattr_at(struct pathcache *c, struct rp_node *node, const struct place *p, void *out)
 {
+	const struct pc_posix *posix = c->backend_data;
 	struct pc_answer *a = out;
 	int rc = pc_posix_statx(p->at.fd, p->path, a);
 
@@ -444,8 +457,10 @@ static int getattr_at(struct pathcache *c, struct rp_node *node, const struct pl
 	if (rc)
 		return rc;
 	a->flags = rp_node_flags(node) & (MOUNT_FLAGS | RP_N_ACL_UNKNOWN);
+	a->flags |= owner_flags(posix, a);
 	if (rp_node_is_dir(node) && !(a->flags & RP_N_KERNEL))
-		a->flags = dir_flags(mount_flags(c->backend_data, p->at.fd), p->at.fd, p->path);
+		a->flags = dir_flags(mount_flags(posix, p->at.fd) | owner_flags(posix, a), p->at.fd,
+		                     p->path);
 	else if (!S_ISLNK(node->type))
 		a->flags |= RP_N_ACL_UNKNOWN;
 	return 0;
@@ -840,6 +855,38 @@ static bool fd_is_slash(int fd)
 	return is;
 }
 
+/* The numbers that path begins with, at most n. Return: how many there are; -1: no such file. */
+static int numbers_read(const char *path, uint32_t *numbers, int n)
+{
+	FILE *f = fopen(path, "re");
+	int got = 0;
+
+	if (!f)
+		return -1;
+	while (got < n && fscanf(f, "%" SCNu32, &numbers[got]) == 1)
+		got++;
+	fclose(f);
+	return got;
+}
+
+/* Does the map of ids at path have all there are? So it is without user namespaces. */
+static bool maps_all(const char *path)
+{
+	uint32_t line[3] = {0, 0, 0};
+	int n = numbers_read(path, line, 3);
+
+	/* The last number is no id. */
+	return n < 0 || (n == 3 && line[2] == UINT32_MAX);
+}
+
+static void ids_init(struct pc_posix *p)
+{
+	p->all_ids = maps_all("/proc/self/uid_map") && maps_all("/proc/self/gid_map");
+	p->no_uid = p->no_gid = 65534;
+	numbers_read("/proc/sys/kernel/overflowuid", &p->no_uid, 1);
+	numbers_read("/proc/sys/kernel/overflowgid", &p->no_gid, 1);
+}
+
 int pc_posix_create(const char *dir, void **data, struct pc_answer *root)
 {
 	struct pc_posix *p = calloc(1, sizeof(*p));
@@ -855,13 +902,14 @@ int pc_posix_create(const char *dir, void **data, struct pc_answer *root)
 	}
 	p->is_slash = fd_is_slash(p->root_fd);
 	p->can_switch = pc_cred_can_assume();
+	ids_init(p);
 	rc = pc_posix_statx(p->root_fd, "", root);
 	if (rc) {
 		close(p->root_fd);
 		free(p);
 		return rc;
 	}
-	root->flags = dir_flags(mount_flags(p, p->root_fd), p->root_fd, "");
+	root->flags = dir_flags(mount_flags(p, p->root_fd) | owner_flags(p, root), p->root_fd, "");
 	*data = p;
 	return 0;
 }

@@ -528,6 +528,16 @@ static bool may_arm_root(const struct pathcache *c)
 	return pc_may_arm(c->tree.root);
 }
 
+/* What was asked of the root before it was armed. */
+static void root_forget(struct pathcache *c)
+{
+	pc_read_begin();
+	pthread_mutex_lock(&c->lock);
+	pc_seen_object(c, c->tree.root);
+	pthread_mutex_unlock(&c->lock);
+	pc_read_end();
+}
+
 /* Can ops be used here? Its root is armed then, or it has no room for that now. */
 static int source_try(struct pathcache *c, const struct pc_source_ops *ops)
 {
@@ -546,8 +556,7 @@ static int source_try(struct pathcache *c, const struct pc_source_ops *ops)
 		rc = 0;
 	}
 	if (!rc)
-		/* What was asked before it was armed. */
-		pathcache_invalidate_entry(c, pc_entry(c->tree.root));
+		root_forget(c);
 	return rc;
 }
 

@@ -14,6 +14,9 @@ struct pc_posix {
 	int root_fd;     /* O_PATH */
 	bool is_slash;   /* the root is the process's "/" */
 	bool can_switch; /* may take on other credentials */
+	bool all_ids;    /* every id is one in the process's user namespace */
+	uint32_t no_uid; /* unless all_ids: stands for those that are none */
+	uint32_t no_gid; /* likewise */
 };
 
 /*
