@@ -310,10 +310,10 @@ typedef void (*pathcache_change_fn)(void *arg, const struct pathcache_change *ch
  *   asked for in it; what the backend lists then must be all that it would find.
  *   Only for trees whose every change is announced, or told by the kernel (EVENTS),
  *   creations above all, which no lookup notices any more; never done where answers
- *   expire. In a real tree done on file systems known to list all their names (ext4, XFS, Btrfs, F2FS, tmpfs, overlay, SquashFS,
- *   EROFS), and not where case is folded; an XFS made with "version=ci" does not
- *   tell and must not be used with it. A listing takes at most a sixteenth of
- *   the budget. 0 = never, the default.
+ *   expire. In a real tree done on file systems known to list all their names (ext4,
+ *   XFS, Btrfs, F2FS, tmpfs, overlay, SquashFS, EROFS), and not where case is folded;
+ *   an XFS made with "version=ci" does not tell and must not be used with it. A
+ *   listing takes at most a sixteenth of the budget. 0 = never, the default.
  * coherence: see enum pathcache_coherence. Default PATHCACHE_COHERENCE_EXCLUSIVE. An
  *   application's own namespace has no EVENTS.
  * source: see enum pathcache_source. One that is asked for by name and cannot be had
