@@ -40,9 +40,10 @@ static inline bool pc_rcu_registered(void)
 
 static inline void pc_rcu_stand_in(void)
 {
-	static __thread struct urcu_bp_reader reader;
+	/* Aligned as a line of its own it could not be a plug-in's: see dlopen(3) and static TLS. */
+	static __thread _Alignas(long) unsigned char reader[sizeof(struct urcu_bp_reader)];
 
-	URCU_TLS(urcu_bp_reader) = &reader;
+	URCU_TLS(urcu_bp_reader) = (struct urcu_bp_reader *)(void *)reader;
 }
 #else
 static inline void pc_rcu_stand_in(void)

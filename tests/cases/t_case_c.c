@@ -365,6 +365,40 @@ static void a_copy_up_keeps_the_name_right(void)
 	ts_tree_remove(&tree);
 }
 
+/* H6: without a device the library gives one, and numbers that another uses mean nothing. */
+static void objects_without_a_device_are_told_apart(void)
+{
+	struct pathcache_entry *held[2][2];
+	struct app app[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		app_begin(&app[i]);
+		for (unsigned k = 0; k < 2; k++) {
+			struct ts_object *file =
+				ts_ns_add(&app[i].ns, k ? "g" : "f", S_IFREG | 0644, NULL);
+
+			file->size = 10 + 10 * k + i;
+			file->dev = 0;
+		}
+		held[i][0] = ts_get(app[i].cache, "f");
+		held[i][1] = ts_get(app[i].cache, "g");
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK(attr_of(app[i].cache, "f").dev != 0);
+		CHECK(attr_of(app[i].cache, "f").dev != attr_of(app[1 - i].cache, "f").dev);
+		CHECK_EQ(attr_of(app[i].cache, "f").dev, attr_of(app[i].cache, "g").dev);
+		CHECK_EQ(attr_of(app[i].cache, "f").ino, attr_of(app[1 - i].cache, "f").ino);
+		CHECK_EQ(attr_of(app[i].cache, "f").size, 10 + i);
+		CHECK_EQ(attr_of(app[i].cache, "g").size, 20 + i);
+		CHECK(pathcache_entry_id(held[i][0]) != 0);
+		CHECK(pathcache_entry_id(held[i][0]) != pathcache_entry_id(held[i][1]));
+		for (unsigned k = 0; k < 2; k++)
+			pathcache_put(app[i].cache, held[i][k]);
+	}
+	app_end(&app[0]);
+	app_end(&app[1]);
+}
+
 static const struct ts_case cases[] = {
 	TS_CASE(the_size_of_a_descriptor_is_its_own),
 	TS_CASE(a_refresh_brings_every_field),
@@ -379,6 +413,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(a_refresh_overtaken_by_a_change_is_not_kept),
 	TS_CASE(a_field_the_backend_left_out_is_unknown),
 	TS_CASE(a_copy_up_keeps_the_name_right),
+	TS_CASE(objects_without_a_device_are_told_apart),
 };
 
 int main(int argc, char **argv)

@@ -140,7 +140,8 @@ static void look_deep(struct strife *strife)
 	ssize_t n = pathcache_realpath(strife->s.cache, "a/b/c/f", NULL, buf, sizeof(buf));
 	int rc = ts_stat_err(strife->s.cache, "x/c/../c/f");
 
-	CHECK(n == 8 || n == -ENOENT);
+	/* Where it moves all the time, that is the path it had when it was asked for last. */
+	CHECK(n == 8 || n == -ENOENT || (n == 6 && strcmp(buf, "/x/c/f") == 0));
 	CHECK(rc == 0 || rc == -ENOENT);
 }
 

@@ -177,10 +177,14 @@ static void pause_between(const struct ts_flip *flip, struct ts_rng *rng)
 
 static void mutate(struct run *run, double seconds)
 {
-	uint64_t end = ts_now_ns() + (uint64_t)(seconds * 1e9);
+	uint64_t begin = ts_now_ns(), end = begin + (uint64_t)(seconds * 1e9);
+	/* Tight flips on a busy machine: until an answer has come between two. */
+	uint64_t last = begin + (uint64_t)(seconds * 20e9);
 	struct ts_rng rng = ts_rng(99);
 
-	for (unsigned state = 1; ts_now_ns() < end || state == 0; state ^= 1) {
+	for (unsigned state = 1;
+	     ts_now_ns() < end || state == 0 || (!atomic_load(&run->stable) && ts_now_ns() < last);
+	     state ^= 1) {
 		atomic_fetch_add(&run->phase, 1);
 		run->flip->to_state(run->flip->arg, state);
 		atomic_fetch_add(&run->phase, 1);

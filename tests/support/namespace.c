@@ -25,6 +25,7 @@ static struct ts_object *object_create(struct ts_namespace *ns, uint32_t mode, c
 	object->mtime = 1000 + object->id;
 	object->size = link ? strlen(link) : 0;
 	object->mask = PATHCACHE_ATTR_BASIC;
+	object->dev = 1;
 	object->link = link ? strdup(link) : NULL;
 	object->next_all = ns->all;
 	ns->all = object;
@@ -208,7 +209,7 @@ static void fill_attr(const struct ts_object *object, struct pathcache_attr *att
 		.gid = object->gid,
 		.nlink = object->nlink,
 		.ino = object->id,
-		.dev = 1,
+		.dev = object->dev,
 		.size = object->mask & PATHCACHE_ATTR_SIZE ? object->size : 0,
 		.mtime_sec = object->mask & PATHCACHE_ATTR_MTIME ? (int64_t)object->mtime : 0,
 	};

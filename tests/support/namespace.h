@@ -26,7 +26,7 @@ struct ts_object {
 	struct ts_child *children;
 	char *link;
 	uint64_t id, generation;
-	uint64_t size, mtime;
+	uint64_t size, mtime, dev;
 	uint32_t mode, uid, gid, nlink;
 	uint32_t mask;        /* what a reply fills in */
 	uint32_t reply_flags; /* PATHCACHE_REPLY_* of every answer about it */
