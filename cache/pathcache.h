@@ -708,11 +708,12 @@ int pathcache_maintain(struct pathcache *cache, uint32_t budget);
 /*
  * See to it that each change which anybody on this machine had finished before the
  * call is seen by every query after it: take in what events the kernel has queued,
- * and wait for what another thread is taking in. Changes that no event tells of
- * are not seen by it: through a shared mapping (mmap(2)) until its file is
- * closed, through another hard link, of access times, and on a server.
+ * wait for what another thread is taking in, and let all expire that may. Not seen
+ * by it where events are relied on: a store through a shared mapping (mmap(2)) until
+ * its file is closed, access times, and by inotify(7) the first further hard link of
+ * a file that is made in a directory not in memory, or gone before it is looked at.
  * Return: 0, also where nobody has to be asked: every change is announced
- *   (EXCLUSIVE), or nothing is kept (NONE); -EINVAL.
+ *   (EXCLUSIVE), or nothing is kept (NONE); -EINVAL; -ECHILD.
  * Context: any thread, also a callback of the cache, without locks that those take;
  *   may block, but waits for no grace period and no reader.
  */
