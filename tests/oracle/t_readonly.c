@@ -209,18 +209,23 @@ static void warm(int rounds)
 				before[i][op] = ask(&questions[i], op);
 }
 
+static void cache_warm_options(struct pathcache_options *opt)
+{
+	opt->memo_ways = 16; /* so that no place is fought for */
+	REQUIRE(pathcache_open(&cache, tree.path, opt) == 0);
+	REQUIRE(pathcache_get(cache, "d", NULL, &start) == 0);
+	warm(4);
+}
+
 static void cache_warm_with(uint32_t mode, uint64_t budget)
 {
 	struct pathcache_options opt;
 
 	pathcache_options_init(&opt);
 	opt.mode = mode;
-	opt.memo_ways = 16; /* so that no place is fought for */
 	if (budget)
 		opt.budget = budget;
-	REQUIRE(pathcache_open(&cache, tree.path, &opt) == 0);
-	REQUIRE(pathcache_get(cache, "d", NULL, &start) == 0);
-	warm(4);
+	cache_warm_options(&opt);
 }
 
 static void cache_warm(uint32_t mode)
@@ -349,6 +354,22 @@ static void nor_when_names_have_gone_to_make_room(void)
 	cache_drop();
 }
 
+static void nor_where_the_kernel_tells_of_changes(void)
+{
+	struct pathcache_options opt;
+
+	pathcache_options_init(&opt);
+	opt.coherence = PATHCACHE_COHERENCE_EVENTS;
+	opt.source = PATHCACHE_SOURCE_INOTIFY; /* no one else's events */
+	cache_warm_options(&opt);
+	/* What was learned of a directory before it had a watch of its own expires. */
+	CHECK_EQ(pathcache_sync(cache), 0);
+	warm(4 + SETTLE);
+	CHECK(stats().watches > 2);
+	prove();
+	cache_drop();
+}
+
 /*
  * In a program of its own, which finds the tree at path: a hit with the cache
  * protected. Exit status 3: protection is not to be had.
@@ -402,9 +423,13 @@ static void a_hit_in_locked_mode_faults(void)
 }
 
 static const struct ts_case cases[] = {
-	TS_CASE(a_hit_in_lockref_mode_faults), TS_CASE(a_hit_in_refwalk_mode_faults),
-	TS_CASE(a_hit_in_locked_mode_faults),  TS_CASE(a_hit_in_rcu_mode_stores_nothing),
-	TS_CASE(nor_some_time_after_a_change), TS_CASE(nor_when_names_have_gone_to_make_room),
+	TS_CASE(a_hit_in_lockref_mode_faults),
+	TS_CASE(a_hit_in_refwalk_mode_faults),
+	TS_CASE(a_hit_in_locked_mode_faults),
+	TS_CASE(a_hit_in_rcu_mode_stores_nothing),
+	TS_CASE(nor_some_time_after_a_change),
+	TS_CASE(nor_when_names_have_gone_to_make_room),
+	TS_CASE(nor_where_the_kernel_tells_of_changes),
 };
 
 int main(int argc, char **argv)
