@@ -5,7 +5,7 @@
  * Nothing keeps a time of its own. Ids and stamps are numbers of one counter, and
  * of what expires they were taken before the backend was asked; so expired is what
  * is not above a floor. Floors hold up to a moment of the clock; then whoever meets
- * one has it made anew, by cache/lease.c, which knows when numbers were taken.
+ * one has it made anew, by cache/expiry.c, which knows when numbers were taken.
  *
  *                  read                       floors made anew
  *  read             -                         D1: who sees the later moment sees the
@@ -57,7 +57,7 @@ static inline uint64_t rp_clock_ms(void)
 /* May floors that are loaded from here on be used? */
 static inline bool rp_lease_holds(const struct rp_lease *l)
 {
-	/* acquire [D1]: floors that hold until then. Pairs with pc_lease_tick(). */
+	/* acquire [D1]: floors that hold until then. Pairs with pc_expiry_tick(). */
 	return rp_clock_ms() < atomic_load_explicit(&l->until, memory_order_acquire);
 }
 
