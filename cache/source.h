@@ -70,8 +70,8 @@ struct pc_armed {
 
 struct pc_source_ops {
 	/*
-	 * Open, and see that an event that must come does come. Return: 0 and fd;
-	 * -ENOSYS where it does not; -errno. Context: arm.
+	 * Open, and see that an event that must come does come. Return: 0;
+	 * -ENOSYS where it does not; -errno. fd is the caller's to close unless it is -1. Context: arm.
 	 */
 	int (*open)(struct pc_source *s);
 	/* Return: 0 and key; -errno. Context: arm. */

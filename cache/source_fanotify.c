@@ -58,20 +58,13 @@ static int source_probe(struct pc_source *s)
 
 static int source_open(struct pc_source *s)
 {
-	int rc;
-
 	s->nmarks = 0;
 	s->fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_DFID_NAME |
 	                              FAN_REPORT_FID,
 	                      0);
 	if (s->fd < 0)
 		return -errno;
-	rc = source_probe(s);
-	if (rc) {
-		close(s->fd);
-		s->fd = -1;
-	}
-	return rc;
+	return source_probe(s);
 }
 
 static bool is_marked(const struct pc_source *s, const struct pc_mark *m)

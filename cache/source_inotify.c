@@ -49,17 +49,10 @@ static int source_probe(struct pc_source *s)
 
 static int source_open(struct pc_source *s)
 {
-	int rc;
-
 	s->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (s->fd < 0)
 		return -errno;
-	rc = source_probe(s);
-	if (rc) {
-		close(s->fd);
-		s->fd = -1;
-	}
-	return rc;
+	return source_probe(s);
 }
 
 static int source_arm(struct pc_source *s, const struct pc_armed *dir, struct pc_key *key)
