@@ -389,32 +389,6 @@ static uint64_t syscall_op(void *arg, struct bench_thread *thread)
 	return BATCH;
 }
 
-static uint64_t floor_op(void *arg, struct bench_thread *thread)
-{
-	(void)arg;
-	for (int i = 0; i < BATCH; i++)
-		thread->sink += (uint64_t)syscall(SYS_getppid);
-	return BATCH;
-}
-
-/* What entering and leaving the kernel costs here, whatever is done there. */
-static int measure_floor(struct demo *demo)
-{
-	const struct bench_variant variant = {.mode = "getppid", .op = floor_op};
-	const struct bench_cell cell = {
-		.bench = "demo",
-		.scenario = "floor",
-		.variants = &variant,
-		.nvariants = 1,
-		.threads = 1,
-	};
-	struct bench_result result;
-	int error = bench_run(&demo->plan, &cell, &result);
-
-	demo->floor_ns = error ? 0 : result.ns_per_op;
-	return error;
-}
-
 static void report_variant(struct demo *demo, const struct bench_cell *cell, size_t v,
                            const struct bench_result *results)
 {
@@ -524,10 +498,9 @@ static void choose_one(struct demo *demo)
 
 static int measure_all(struct demo *demo)
 {
-	int error = measure_floor(demo);
+	int error = 0;
 
-	if (error)
-		return complain("measuring", error);
+	demo->floor_ns = bench_floor_ns(&demo->plan);
 	for (size_t i = 0; i < demo->ncounts && !error; i++)
 		error = measure_cell(demo, "all", &demo->paths, demo->counts[i]);
 	for (size_t i = 0; i < demo->ncounts && !error; i++)

@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 enum {
-	FLOOR_BATCH = 32,
 	ROUND_MS = 50,
 	ROUNDS_MIN = 5, /* for figures that are to be told */
 	QUICK_ROUNDS = 2,
@@ -231,32 +230,6 @@ static int choose_modes(struct lookup *bench)
 
 /* ---- all of it ---- */
 
-static uint64_t floor_op(void *arg, struct bench_thread *thread)
-{
-	(void)arg;
-	for (int i = 0; i < FLOOR_BATCH; i++)
-		thread->sink += (uint64_t)syscall(SYS_getppid);
-	return FLOOR_BATCH;
-}
-
-/* What entering and leaving the kernel costs here, whatever is done there. */
-static int measure_floor(struct lookup *bench)
-{
-	const struct bench_variant variant = {.mode = "getppid", .op = floor_op};
-	const struct bench_cell cell = {
-		.bench = "lookup",
-		.scenario = "floor",
-		.variants = &variant,
-		.nvariants = 1,
-		.threads = 1,
-	};
-	struct bench_result result;
-	int error = bench_run(&bench->plan, &cell, &result);
-
-	bench->report.floor_ns = error ? 0 : result.ns_per_op;
-	return error;
-}
-
 static int record_tree(struct lookup *bench)
 {
 	int error = recorded_init(&bench->tree, NULL);
@@ -293,10 +266,9 @@ static int run_scenarios(struct lookup *bench)
 
 static int run_bench(struct lookup *bench)
 {
-	int error = measure_floor(bench);
+	int error;
 
-	if (error)
-		return complain("measuring", error);
+	bench->report.floor_ns = bench_floor_ns(&bench->plan);
 	printf("seed: %ju\n", (uintmax_t)bench->seed);
 	printf("%u rounds of %u ms a rival, interleaved; medians, with the best and worst round\n",
 	       bench->plan.rounds, bench->plan.round_ms);

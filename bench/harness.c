@@ -2,10 +2,11 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include "histogram.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -147,6 +148,7 @@ struct run {
 	unsigned int turn;   /* lock: number of the current turn, 0 = set-up */
 	unsigned int done;   /* lock: threads that are through with it */
 	size_t variant;      /* lock: whose turn it is */
+	bool latency;        /* lock: the turn times single operations */
 	bool quit;           /* lock */
 	int error;           /* lock: first failed setup */
 	atomic_uint arrived; /* threads that wait for the others to start */
@@ -159,7 +161,16 @@ struct worker {
 	unsigned int index;
 	uint64_t ops; /* of the last turn; read after all_done */
 	uint64_t ns;
+	struct histogram *latency; /* of the last turn that times; NULL: none does */
 };
+
+/* For the line below a table. */
+static bool pinned;
+
+bool bench_is_pinned(void)
+{
+	return pinned;
+}
 
 static struct bench_thread *slot_of(const struct run *run, unsigned int thread, size_t variant)
 {
@@ -208,7 +219,39 @@ static void tear_down(struct worker *worker, size_t nvariants)
 	}
 }
 
-static void take_turn(struct worker *worker, size_t v)
+/* What two looks at the clock are apart by themselves. */
+static uint64_t clock_cost(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t start = bench_now_ns(), end = bench_now_ns();
+
+		if (end - start < least)
+			least = end - start;
+	}
+	return least;
+}
+
+/* Single operations are timed amid the load that batches of them make. */
+static void time_operations(struct worker *worker, const struct bench_variant *variant,
+                            struct bench_thread *slot)
+{
+	uint64_t clock = clock_cost();
+
+	histogram_clear(worker->latency);
+	do {
+		uint64_t start, ns;
+
+		variant->op(variant->arg, slot);
+		start = bench_now_ns();
+		variant->one(variant->arg, slot);
+		ns = bench_now_ns() - start;
+		histogram_add(worker->latency, ns > clock ? ns - clock : 0);
+	} while (!atomic_load_explicit(&worker->run->stop, memory_order_relaxed));
+}
+
+static void take_turn(struct worker *worker, size_t v, bool latency)
 {
 	struct run *run = worker->run;
 	const struct bench_variant *variant = &run->cell->variants[v];
@@ -218,6 +261,10 @@ static void take_turn(struct worker *worker, size_t v)
 	atomic_fetch_add(&run->arrived, 1);
 	while (atomic_load(&run->arrived) < run->cell->threads && !atomic_load(&run->stop))
 		sched_yield();
+	if (latency) {
+		time_operations(worker, variant, slot);
+		return;
+	}
 	start = bench_now_ns();
 	do {
 		ops += variant->op(variant->arg, slot);
@@ -250,6 +297,7 @@ static void *worker_main(void *arg)
 	finish_turn_locked(run);
 	for (;;) {
 		size_t variant;
+		bool latency;
 
 		while (run->turn == turn && !run->quit)
 			pthread_cond_wait(&run->turn_begins, &run->lock);
@@ -257,8 +305,9 @@ static void *worker_main(void *arg)
 			break;
 		turn = run->turn;
 		variant = run->variant;
+		latency = run->latency;
 		pthread_mutex_unlock(&run->lock);
-		take_turn(worker, variant);
+		take_turn(worker, variant, latency);
 		pthread_mutex_lock(&run->lock);
 		finish_turn_locked(run);
 	}
@@ -290,17 +339,30 @@ static void run_turn(struct run *run, size_t variant, unsigned int ms)
 	wait_done(run);
 }
 
-static double turn_mops(const struct run *run, const struct worker *workers)
-{
-	double mops = 0;
+/* What the rounds of a cell gave. Each array: [variant][round]. */
+struct rounds {
+	double *mops;
+	double *fairness;
+	struct histogram *latency; /* one a thread, then one for their sum */
+};
 
-	for (unsigned int i = 0; i < run->cell->threads; i++)
-		mops += (double)workers[i].ops * 1000.0 / (double)workers[i].ns;
-	return mops;
+static void take_figures(const struct run *run, const struct worker *workers, double *mops,
+                         double *fairness)
+{
+	double least = 0, most = 0, sum = 0;
+
+	for (unsigned int i = 0; i < run->cell->threads; i++) {
+		double rate = (double)workers[i].ops * 1000.0 / (double)workers[i].ns;
+
+		sum += rate;
+		least = !i || rate < least ? rate : least;
+		most = rate > most ? rate : most;
+	}
+	*mops = sum;
+	*fairness = most > 0 ? least / most : 0;
 }
 
-/* mops: [variant][round] */
-static void run_rounds(struct run *run, const struct worker *workers, double *mops)
+static void run_rounds(struct run *run, const struct worker *workers, struct rounds *rounds)
 {
 	const struct bench_plan *plan = run->plan;
 	size_t n = run->cell->nvariants;
@@ -310,10 +372,31 @@ static void run_rounds(struct run *run, const struct worker *workers, double *mo
 	for (unsigned int round = 0; round < plan->rounds; round++) {
 		for (size_t i = 0; i < n; i++) {
 			size_t v = (round + i) % n;
+			size_t at = v * plan->rounds + round;
 
 			run_turn(run, v, plan->round_ms);
-			mops[v * plan->rounds + round] = turn_mops(run, workers);
+			take_figures(run, workers, &rounds->mops[at], &rounds->fairness[at]);
 		}
+	}
+}
+
+static void run_latency(struct run *run, const struct rounds *rounds, struct bench_result *results)
+{
+	unsigned int threads = run->cell->threads;
+	struct histogram *all = &rounds->latency[threads];
+
+	for (size_t v = 0; v < run->cell->nvariants; v++) {
+		if (!run->cell->variants[v].one)
+			continue;
+		run->latency = true;
+		run_turn(run, v, run->plan->latency_ms);
+		run->latency = false;
+		histogram_clear(all);
+		for (unsigned int i = 0; i < threads; i++)
+			histogram_merge(all, &rounds->latency[i]);
+		results[v].p50 = histogram_at(all, 0.5);
+		results[v].p99 = histogram_at(all, 0.99);
+		results[v].p999 = histogram_at(all, 0.999);
 	}
 }
 
@@ -324,19 +407,41 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void summarise(const struct run *run, double *mops, struct bench_result *results)
+/* Sorts them. */
+static double median(double *values, unsigned int n)
 {
-	unsigned int rounds = run->plan->rounds, threads = run->cell->threads;
+	qsort(values, n, sizeof(*values), compare_doubles);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
 
-	for (size_t v = 0; v < run->cell->nvariants; v++, mops += rounds) {
+/* Of each round how much dearer it was than the first variant. Before anything is sorted. */
+static void compare_pairs(const struct run *run, const struct rounds *rounds, double *scratch,
+                          struct bench_result *results)
+{
+	unsigned int n = run->plan->rounds;
+
+	for (size_t v = 0; v < run->cell->nvariants; v++) {
+		const double *mops = &rounds->mops[v * n];
+
+		for (unsigned int i = 0; i < n; i++)
+			scratch[i] = mops[i] > 0 ? rounds->mops[i] / mops[i] : 0;
+		results[v].rel = median(scratch, n);
+	}
+}
+
+static void summarise(const struct run *run, struct rounds *rounds, struct bench_result *results)
+{
+	unsigned int n = run->plan->rounds, threads = run->cell->threads;
+
+	for (size_t v = 0; v < run->cell->nvariants; v++) {
 		struct bench_result *result = &results[v];
+		double *mops = &rounds->mops[v * n];
 
-		qsort(mops, rounds, sizeof(*mops), compare_doubles);
-		result->mops = rounds % 2 ? mops[rounds / 2]
-		                          : (mops[rounds / 2 - 1] + mops[rounds / 2]) / 2;
+		result->mops = median(mops, n);
 		result->ns_per_op = threads * 1000.0 / result->mops;
-		result->min = threads * 1000.0 / mops[rounds - 1];
+		result->min = threads * 1000.0 / mops[n - 1];
 		result->max = threads * 1000.0 / mops[0];
+		result->fairness = median(&rounds->fairness[v * n], n);
 		result->failed = 0;
 		for (unsigned int i = 0; i < threads; i++)
 			result->failed += slot_of(run, i, v)->failed;
@@ -385,7 +490,8 @@ static void stop_workers(struct run *run, struct worker *workers, unsigned int s
 		pthread_join(workers[i].id, NULL);
 }
 
-static int run_cell(struct run *run, struct worker *workers, double *mops)
+static int run_cell(struct run *run, struct worker *workers, struct rounds *rounds,
+                    struct bench_result *results)
 {
 	int error = 0;
 	unsigned int started = start_workers(run, workers, &error);
@@ -395,9 +501,28 @@ static int run_cell(struct run *run, struct worker *workers, double *mops)
 		error = run->error;
 	}
 	if (!error)
-		run_rounds(run, workers, mops);
+		run_rounds(run, workers, rounds);
+	if (!error && rounds->latency)
+		run_latency(run, rounds, results);
 	stop_workers(run, workers, started);
 	return error;
+}
+
+static int create_rounds(const struct run *run, struct worker *workers, struct rounds *rounds)
+{
+	size_t n = run->cell->nvariants * run->plan->rounds;
+	unsigned int threads = run->cell->threads;
+
+	rounds->mops = calloc(n, sizeof(*rounds->mops));
+	rounds->fairness = calloc(n, sizeof(*rounds->fairness));
+	if (run->plan->latency_ms) {
+		rounds->latency = calloc(threads + 1, sizeof(*rounds->latency));
+		for (unsigned int i = 0; i < threads && rounds->latency; i++)
+			workers[i].latency = &rounds->latency[i];
+	}
+	return rounds->mops && rounds->fairness && (rounds->latency || !run->plan->latency_ms)
+	               ? 0
+	               : -ENOMEM;
 }
 
 int bench_run(const struct bench_plan *plan, const struct bench_cell *cell,
@@ -410,191 +535,29 @@ int bench_run(const struct bench_plan *plan, const struct bench_cell *cell,
 		.turn_begins = PTHREAD_COND_INITIALIZER,
 		.all_done = PTHREAD_COND_INITIALIZER,
 	};
+	struct rounds rounds = {0};
 	struct worker *workers;
-	double *mops;
+	double *scratch;
 	int error = -ENOMEM;
 
 	if (!plan->rounds || !cell->threads || !cell->nvariants)
 		return -EINVAL;
+	memset(results, 0, cell->nvariants * sizeof(*results));
+	pinned = plan->pin;
 	workers = calloc(cell->threads, sizeof(*workers));
-	mops = calloc(cell->nvariants * plan->rounds, sizeof(*mops));
+	scratch = calloc(plan->rounds, sizeof(*scratch));
 	run.slots = create_slots(cell);
-	if (workers && mops && run.slots)
-		error = run_cell(&run, workers, mops);
-	if (!error)
-		summarise(&run, mops, results);
+	if (workers && scratch && run.slots && !create_rounds(&run, workers, &rounds))
+		error = run_cell(&run, workers, &rounds, results);
+	if (!error) {
+		compare_pairs(&run, &rounds, scratch, results);
+		summarise(&run, &rounds, results);
+	}
 	free(run.slots);
-	free(mops);
+	free(rounds.latency);
+	free(rounds.fairness);
+	free(rounds.mops);
+	free(scratch);
 	free(workers);
 	return error;
-}
-
-/* ---- progress ---- */
-
-static void progress_show(struct bench_progress *progress, uint64_t done)
-{
-	double seconds = (double)(bench_now_ns() - progress->start_ns) / 1e9;
-	double rate = seconds > 0 ? (double)done / seconds : 0;
-
-	fprintf(stderr, "%s%s: %ju", progress->terminal ? "\r\033[K" : "", progress->label,
-	        (uintmax_t)done);
-	if (progress->total)
-		fprintf(stderr, " of %ju", (uintmax_t)progress->total);
-	fprintf(stderr, ", %.0f/s", rate);
-}
-
-void bench_progress_begin(struct bench_progress *progress, const char *label, uint64_t total)
-{
-	progress->label = label;
-	progress->total = total;
-	progress->start_ns = bench_now_ns();
-	progress->shown_ns = progress->start_ns;
-	progress->terminal = isatty(STDERR_FILENO);
-}
-
-void bench_progress_step(struct bench_progress *progress, uint64_t done)
-{
-	uint64_t now;
-
-	/* The clock is asked once in 256 steps: some steps take a microsecond. */
-	if (!progress->terminal || done % 256)
-		return;
-	now = bench_now_ns();
-	if (now - progress->shown_ns < UINT64_C(100000000))
-		return;
-	progress->shown_ns = now;
-	progress_show(progress, done);
-	fflush(stderr);
-}
-
-void bench_progress_end(struct bench_progress *progress, uint64_t done)
-{
-	progress_show(progress, done);
-	fprintf(stderr, " (%.1f s)\n", (double)(bench_now_ns() - progress->start_ns) / 1e9);
-}
-
-/* ---- output ---- */
-
-FILE *bench_csv_create(const char *path)
-{
-	FILE *csv = fopen(path, "we");
-
-	if (csv)
-		fprintf(csv, "%s\n", BENCH_CSV_HEADER);
-	return csv;
-}
-
-void bench_csv_row(FILE *csv, const struct bench_cell *cell, const char *mode,
-                   const struct bench_result *result, const char *extra)
-{
-	fprintf(csv, "%s,%s,%s,%u,%.2f,%zu,%.2f,%.4f,%.2f,%.2f,%s\n", cell->bench, cell->scenario,
-	        mode, cell->threads, cell->depth, cell->paths, result->ns_per_op, result->mops,
-	        result->min, result->max, extra);
-}
-
-int bench_csv_close(FILE *csv)
-{
-	bool bad = ferror(csv);
-
-	errno = 0;
-	if (fclose(csv) || bad)
-		return errno ? -errno : -EIO;
-	return 0;
-}
-
-void bench_table_init(struct bench_table *table, size_t left)
-{
-	*table = (struct bench_table){.left = left};
-}
-
-static int table_reserve(struct bench_table *table)
-{
-	size_t capacity = table->capacity ? table->capacity * 2 : 32;
-	char **rows;
-
-	if (table->nrows < table->capacity)
-		return 0;
-	rows = realloc(table->rows, capacity * sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	table->rows = rows;
-	table->capacity = capacity;
-	return 0;
-}
-
-void bench_table_row(struct bench_table *table, const char *format, ...)
-{
-	va_list args;
-	char *row;
-	int length;
-
-	va_start(args, format);
-	length = vasprintf(&row, format, args);
-	va_end(args);
-	if (length < 0) {
-		table->failed = 1;
-		return;
-	}
-	if (table_reserve(table)) {
-		table->failed = 1;
-		free(row);
-		return;
-	}
-	table->rows[table->nrows++] = row;
-}
-
-enum { MAX_COLUMNS = 16 };
-
-static void measure_row(const char *row, size_t widths[MAX_COLUMNS])
-{
-	for (size_t column = 0; column < MAX_COLUMNS; column++) {
-		size_t width = strcspn(row, "\t");
-
-		if (width > widths[column])
-			widths[column] = width;
-		row += width;
-		if (!*row++)
-			return;
-	}
-}
-
-static void print_row(const char *row, const size_t widths[MAX_COLUMNS], size_t left, FILE *out)
-{
-	for (size_t column = 0; column < MAX_COLUMNS; column++) {
-		int width = (int)strcspn(row, "\t");
-		int pad = (int)widths[column] - width;
-		int last = !row[width];
-
-		if (column)
-			fputs("  ", out);
-		if (column < left)
-			fprintf(out, "%.*s%*s", width, row, last ? 0 : pad, "");
-		else
-			fprintf(out, "%*s%.*s", pad, "", width, row);
-		if (last)
-			break;
-		row += width + 1;
-	}
-	fputc('\n', out);
-}
-
-void bench_table_print(const struct bench_table *table, FILE *out)
-{
-	size_t widths[MAX_COLUMNS] = {0};
-
-	for (size_t i = 0; i < table->nrows; i++)
-		measure_row(table->rows[i], widths);
-	for (size_t i = 0; i < table->nrows; i++) {
-		if (table->rows[i][0])
-			print_row(table->rows[i], widths, table->left, out);
-		else
-			fputc('\n', out);
-	}
-}
-
-void bench_table_fini(struct bench_table *table)
-{
-	for (size_t i = 0; i < table->nrows; i++)
-		free(table->rows[i]);
-	free(table->rows);
 }

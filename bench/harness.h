@@ -13,7 +13,8 @@
  *   teardown of each variant on each thread
  *
  * In a turn every thread calls op() until time is up and divides its own time
- * by its own operations, so late starters do not count as slow ones.
+ * by its own operations, so late starters do not count as slow ones. After the
+ * rounds come, if wanted, turns in which single operations are timed.
  */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
@@ -39,6 +40,7 @@ struct bench_thread {
  *   Return: 0 or a negative errno, which ends the run.
  * op: one batch of operations, long against a function call and short against
  *   a round. Return: how many operations it did.
+ * one: a single operation, for its latency; NULL: none is told.
  * teardown: called on each thread whose setup succeeded; NULL for none.
  */
 struct bench_variant {
@@ -46,6 +48,7 @@ struct bench_variant {
 	void *arg;
 	int (*setup)(void *arg, struct bench_thread *thread);
 	uint64_t (*op)(void *arg, struct bench_thread *thread);
+	void (*one)(void *arg, struct bench_thread *thread);
 	void (*teardown)(void *arg, struct bench_thread *thread);
 };
 
@@ -64,7 +67,8 @@ struct bench_plan {
 	unsigned int rounds;
 	unsigned int round_ms;
 	unsigned int warmup_ms;
-	int pin; /* thread i stays on the i-th CPU of the process's set */
+	unsigned int latency_ms; /* a turn that times single operations; 0: no such */
+	int pin;                 /* thread i stays on the i-th CPU of the process's set */
 };
 
 /*
@@ -76,7 +80,12 @@ struct bench_result {
 	double min;       /* ns_per_op of the best round */
 	double max;       /* ... and of the worst */
 	double mops;      /* of the median */
+	double rel;       /* median over the rounds of ns_per_op to the first variant's */
+	double fairness;  /* the slowest thread's speed to the fastest one's, median */
 	uint64_t failed;  /* all rounds */
+	uint64_t p50;     /* ns of a single operation, the clock's own cost taken off; */
+	uint64_t p99;     /* all 0 where none was timed */
+	uint64_t p999;
 };
 
 /*
@@ -86,6 +95,15 @@ struct bench_result {
  */
 int bench_run(const struct bench_plan *plan, const struct bench_cell *cell,
               struct bench_result *results);
+
+/* Whether the threads of the last cell were pinned. */
+bool bench_is_pinned(void);
+
+/*
+ * What entering and leaving the kernel costs here, whatever is done there:
+ * getppid(2), in ns. 0 when it cannot be measured.
+ */
+double bench_floor_ns(const struct bench_plan *plan);
 
 /* ---- machine and time ---- */
 
@@ -142,7 +160,10 @@ void bench_progress_end(struct bench_progress *progress, uint64_t done);
 /* A CSV file with its header written. NULL and errno when it cannot be made. */
 FILE *bench_csv_create(const char *path);
 
-/* extra: key=value pairs with semicolons between them; no comma, no quote. */
+/*
+ * extra: key=value pairs with semicolons between them; no comma, no quote. The
+ * row adds rel, fairness and percentiles of what bench_run() measured.
+ */
 void bench_csv_row(FILE *csv, const struct bench_cell *cell, const char *mode,
                    const struct bench_result *result, const char *extra);
 
@@ -164,6 +185,7 @@ void bench_table_init(struct bench_table *table, size_t left);
 __attribute__((format(printf, 2, 3))) void bench_table_row(struct bench_table *table,
                                                            const char *format, ...);
 
+/* With a line below it that says on what it was measured. */
 void bench_table_print(const struct bench_table *table, FILE *out);
 void bench_table_fini(struct bench_table *table);
 

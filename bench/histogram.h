@@ -57,6 +57,17 @@ static inline void histogram_add(struct histogram *h, uint64_t ns)
 		h->max = ns;
 }
 
+/* Take in what another one counted. */
+static inline void histogram_merge(struct histogram *h, const struct histogram *other)
+{
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		h->bucket[i] += other->bucket[i];
+	h->count += other->count;
+	h->sum += other->sum;
+	if (other->max > h->max)
+		h->max = other->max;
+}
+
 static inline double histogram_mean(const struct histogram *h)
 {
 	return h->count ? (double)h->sum / (double)h->count : 0;
