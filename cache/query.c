@@ -322,12 +322,14 @@ static void open_refuted(struct pathcache *c, struct rp_node *n)
 	pc_told_object(c, n);
 }
 
+/* refuted: set to whether the file system does not bear out what the path was resolved to. */
 static int open_once(struct pathcache *c, const char *path, int oflags,
-                     const struct pathcache_how *how, const struct rp_cred *cred)
+                     const struct pathcache_how *how, const struct rp_cred *cred, bool *refuted)
 {
 	struct found f;
 	int fd = (int)pc_query_path(c, path, how, 0, last_found, &f, 0, 0);
 
+	*refuted = false;
 	if (fd)
 		return fd;
 	if (S_ISLNK(f.node->type) && !(oflags & O_PATH)) {
@@ -336,7 +338,8 @@ static int open_once(struct pathcache *c, const char *path, int oflags,
 		fd = open_found(c, &f, oflags, cred);
 		if (fd >= 0 && oflags & O_TRUNC)
 			pathcache_invalidate_entry(c, pc_entry(f.node));
-		if (fd < 0 && name_changed(fd))
+		*refuted = fd < 0 && name_changed(fd);
+		if (*refuted)
 			open_refuted(c, f.node);
 	}
 	pc_node_put(c, f.node);
@@ -349,7 +352,8 @@ int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
 {
 	struct pathcache_how h = {.flags = 0};
 	struct rp_cred cred;
-	int fd, rc = 0;
+	bool refuted = true;
+	int fd = -ESTALE, rc = 0;
 
 	if (!cache || oflags & O_CREAT || (oflags & O_TMPFILE) == O_TMPFILE)
 		return -EINVAL;
@@ -368,11 +372,9 @@ int pathcache_open_fd(struct pathcache *cache, const char *path, int oflags,
 		h.flags |= PATHCACHE_NOFOLLOW;
 	if (oflags & O_DIRECTORY)
 		h.flags |= PATHCACHE_DIRECTORY;
-	for (int tries = 0; tries < OPEN_TRIES; tries++) {
-		fd = open_once(cache, path, oflags, &h, h.cred ? &cred : NULL);
-		/* What resolving says is the answer; what opening says may be about another object. */
-		if (fd >= 0 || !name_changed(fd))
-			return fd;
-	}
-	return fd;
+	/* What resolving says is the answer; what opening says may be about another object. */
+	for (int tries = 0; refuted && tries < OPEN_TRIES; tries++)
+		fd = open_once(cache, path, oflags, &h, h.cred ? &cred : NULL, &refuted);
+	/* Where it goes all the time is no errno of a confined open; openat2(2) says this. */
+	return refuted && fd == -ESTALE && h.flags & PC_CONFINED ? -EAGAIN : fd;
 }

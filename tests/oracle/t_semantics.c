@@ -717,6 +717,21 @@ static void open_fd_equals_open(void)
 	ts_view_close(&view);
 }
 
+/* What memory says of an absent name is an answer, not a doubt. */
+static void open_fd_of_an_absent_name_resolves_it_once(void)
+{
+	struct ts_view view = {0};
+	uint64_t hits;
+
+	ts_view_open(&view, tree.path, NULL);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pathcache_open_fd(view.cache, "absent", O_RDONLY, NULL), -ENOENT);
+	hits = ts_stats(view.cache).hits;
+	CHECK_EQ(pathcache_open_fd(view.cache, "absent", O_RDONLY, NULL), -ENOENT);
+	CHECK_EQ(ts_stats(view.cache).hits, hits + 1);
+	ts_view_close(&view);
+}
+
 static void open_fd_asks_for_the_given_caller(void)
 {
 	struct pathcache_cred cred = ts_to_cred(&ts_nobody);
@@ -1021,6 +1036,7 @@ static const struct ts_case cases[] = {
 	TS_CASE(short_buffers_truncate_or_say_so),
 	TS_CASE(attributes_convert_to_struct_stat),
 	TS_CASE(open_fd_equals_open),
+	TS_CASE(open_fd_of_an_absent_name_resolves_it_once),
 	TS_CASE(open_fd_asks_for_the_given_caller),
 	TS_CASE(a_start_that_is_no_directory_fails_as_the_kernel_does),
 	TS_CASE(a_start_is_searched_for_the_caller),
