@@ -167,7 +167,7 @@ int pathcache_linked(struct pathcache *cache, struct pathcache_entry *entry,
 	drop(cache, &p, stamp);
 	rp_node_attr_drop(n, stamp);
 	if (is_believed(cache) && pc_may_bind(cache, p.dir, p.len, n))
-		pc_bind_name(cache, p.dir, p.name, p.len, n);
+		pc_bind_name(cache, p.dir, p.name, p.len, n, 0);
 	hook_end(cache);
 	pc_told_name(cache, p.dir, p.name, p.len);
 	pc_told_object(cache, n);
@@ -317,10 +317,10 @@ static void move(struct pathcache *c, struct renaming *r)
 	step();
 	leave(c, &r->to, r->stamp);
 	step();
-	pc_bind_name(c, r->to.dir, r->to.name, r->to.len, r->x);
+	pc_bind_name(c, r->to.dir, r->to.name, r->to.len, r->x, 0);
 	step();
 	if (r->exchange)
-		pc_bind_name(c, r->from.dir, r->from.name, r->from.len, r->y);
+		pc_bind_name(c, r->from.dir, r->from.name, r->from.len, r->y, 0);
 	else
 		pc_keep_name(c, r->from.dir, r->from.name, r->from.len, NULL);
 	step();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * store: changes of the tree together with their memory.
+ * store: which answers of the backend are kept, and as what.
  *
- * Nodes are found by identity, made, named and killed here; what dies goes to
- * reclaim.c. pc_store_*() take the change lock themselves; their asked is
- * rp_tree_now() from before the backend was. All others want it held unless they
- * say otherwise.
+ * pc_store_*() take the change lock themselves; their asked is rp_tree_now() from
+ * before the backend was. All others want it held unless they say otherwise.
  */
 #ifndef PC_STORE_H
 #define PC_STORE_H
 
+#include "bind.h"
 #include "cache.h"
+#include "object.h"
 
 /* Negative controls: what does not keep an answer that a change overtook from being kept. */
 #define PC_STALE_OMIT_NAME 1u    /* a name announced in the directory */
@@ -97,65 +97,8 @@ bool pc_start_known(struct pathcache *c, struct rp_node *dir);
 struct rp_node *pc_keep_name(struct pathcache *c, struct rp_node *dir, const char *name, size_t len,
                              struct pc_answer *a);
 
-/* May one more name of node be kept in dir? Makes room. */
-bool pc_may_bind(struct pathcache *c, const struct rp_node *dir, size_t len,
-                 const struct rp_node *node);
-
-/* Bind (dir, name) to node, held, or to nothing. Return: the dentry, NULL without memory. */
-struct rp_dentry *pc_bind_name(struct pathcache *c, struct rp_node *dir, const char *name,
-                               size_t len, struct rp_node *node);
-
-/*
- * Attributes of n, held, as asked. Return: as pc_store_attr(). c->noticed is set where
- * one listens and they were believed to be others.
- */
-bool pc_attr_put(struct pathcache *c, struct rp_node *n, const struct pc_answer *a, uint64_t asked);
-
-/* Kill a dentry and retire what goes with it. */
-void pc_kill(struct pathcache *c, struct rp_dentry *d);
-
-/* The same of what is still true; see rp_tree_forget(). */
-void pc_forget(struct pathcache *c, struct rp_dentry *d);
-
-/*
- * dir's binding is not to be believed any more, its attributes being dropped. It
- * becomes a loose one, so that the directory is found by its identity when its name
- * is asked for, with all that is below, and goes as others do when it is not. Killed
- * where its identity may be another's by then.
- */
-void pc_loosen(struct pathcache *c, struct rp_node *dir);
-
-/* Kill all names of node. */
-void pc_kill_names(struct pathcache *c, struct rp_node *node);
-
-/*
- * The node in the tables that stands for the same object as n, a private one;
- * n itself where there is none, or n is in the tables. Not held.
- */
-struct rp_node *pc_node_twin(struct pathcache *c, struct rp_node *n);
-
-/* The node in the tables that stands for the object a; NULL. Not held, dying maybe. */
-struct rp_node *pc_node_known(struct pathcache *c, const struct pc_answer *a);
-
-struct pc_ident;
-
-/* The directory of that identity, held; NULL: none is in memory. Context: no lock. */
-struct rp_node *pc_node_find(struct pathcache *c, const struct pc_ident *ident);
-
-/*
- * n is not what it was: a link that may have another text, which a node never
- * has, or an identity used again. Kill its names, and let the object be another
- * node when it is found again. n's memory is kept by
- * a reference or a read section.
- */
-void pc_kill_link(struct pathcache *c, struct rp_node *n);
-
-/*
- * The backend did not find node by its names: kill them, and those of the
- * directories above it up to one whose descriptor is open, which was found.
- * Context: takes the lock.
- */
-void pc_kill_way(struct pathcache *c, struct rp_node *node);
+/* The root, with the cache's own reference; NULL without memory. Context: open. */
+struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a);
 
 /* ---- what events say; invalidate.c; context: change lock, read section ----- */
 
@@ -179,26 +122,5 @@ void pc_seen_below(struct pathcache *c, struct rp_node *dir);
 
 /* Anything has, maybe. Context: takes the lock. */
 void pc_seen_all(struct pathcache *c);
-
-/* ---- references; context: no lock, no read section needed --------------- */
-
-static inline void pc_node_hold(struct rp_node *n)
-{
-	lockref_get_held(&n->ref);
-}
-
-void pc_node_put(struct pathcache *c, struct rp_node *n);
-
-/* The caller's put, in its read section, killed n. */
-void pc_node_killed(struct pathcache *c, struct rp_node *n);
-
-/* The root, with the cache's own reference; NULL without memory. Context: open. */
-struct rp_node *pc_store_root(struct pathcache *c, struct pc_answer *a);
-
-/* Does anybody but the cache hold the node of this link of the objects' table? */
-bool pc_node_is_held(const struct pathcache *c, struct rp_hlink *link);
-
-/* Hash of the table of objects. */
-uint32_t pc_node_hash(const struct rp_hlink *link);
 
 #endif
