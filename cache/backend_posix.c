@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -21,202 +20,12 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "cred.h"
 #include "posix.h"
 #include "store.h"
-
-#ifndef STATX_MNT_ID
-#define STATX_MNT_ID 0x1000u
-#endif
-
-#define STATX_WANTED (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID)
-
-/* ---- attributes --------------------------------------------------------- */
-
-static uint64_t to_ns(int64_t sec, uint32_t nsec)
-{
-	return (uint64_t)sec * 1000000000u + nsec;
-}
-
-static uint32_t mask_of(const struct statx *sx)
-{
-	static const struct {
-		uint32_t from, to;
-	} map[] = {
-		{STATX_TYPE, PATHCACHE_ATTR_MODE},   {STATX_NLINK, PATHCACHE_ATTR_NLINK},
-		{STATX_UID, PATHCACHE_ATTR_UID},     {STATX_GID, PATHCACHE_ATTR_GID},
-		{STATX_ATIME, PATHCACHE_ATTR_ATIME}, {STATX_MTIME, PATHCACHE_ATTR_MTIME},
-		{STATX_CTIME, PATHCACHE_ATTR_CTIME}, {STATX_INO, PATHCACHE_ATTR_INO},
-		{STATX_SIZE, PATHCACHE_ATTR_SIZE},   {STATX_BLOCKS, PATHCACHE_ATTR_BLOCKS},
-		{STATX_BTIME, PATHCACHE_ATTR_BTIME}, {STATX_MNT_ID, PATHCACHE_ATTR_MNT_ID},
-	};
-	uint32_t mask = 0;
-
-	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
-		if (sx->stx_mask & map[i].from)
-			mask |= map[i].to;
-	return mask;
-}
-
-static void attr_from(const struct statx *sx, struct rp_attr *a)
-{
-	a->mask = mask_of(sx);
-	a->mode = sx->stx_mode;
-	a->uid = sx->stx_uid;
-	a->gid = sx->stx_gid;
-	a->nlink = sx->stx_nlink;
-	a->blksize = sx->stx_blksize;
-	a->ino = sx->stx_ino;
-	a->dev = makedev(sx->stx_dev_major, sx->stx_dev_minor);
-	a->rdev = makedev(sx->stx_rdev_major, sx->stx_rdev_minor);
-	a->size = sx->stx_size;
-	a->blocks = sx->stx_blocks;
-	a->attributes = sx->stx_attributes;
-	a->mnt_id = sx->stx_mask & STATX_MNT_ID ? sx->stx_mnt_id : a->dev;
-	a->atime_sec = sx->stx_atime.tv_sec;
-	a->mtime_sec = sx->stx_mtime.tv_sec;
-	a->ctime_sec = sx->stx_ctime.tv_sec;
-	a->btime_sec = sx->stx_btime.tv_sec;
-	a->atime_nsec = sx->stx_atime.tv_nsec;
-	a->mtime_nsec = sx->stx_mtime.tv_nsec;
-	a->ctime_nsec = sx->stx_ctime.tv_nsec;
-	a->btime_nsec = sx->stx_btime.tv_nsec;
-}
-
-/* Numbers of objects are one's own there. */
-static uint64_t domain_of(const struct rp_attr *a)
-{
-	return (a->dev << 32) ^ a->dev >> 32 ^ a->mnt_id;
-}
-
-int pc_posix_statx(int fd, const char *name, struct pc_answer *a)
-{
-	struct statx sx;
-	int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (*name ? 0 : AT_EMPTY_PATH);
-
-	if (statx(fd, name, flags, STATX_WANTED, &sx))
-		return -errno;
-	a->flags = 0;
-	a->link_len = 0;
-	a->handle = NULL;
-	attr_from(&sx, &a->attr);
-	a->object_id = sx.stx_ino;
-	a->object_gen = 0;
-	if (sx.stx_mask & STATX_BTIME)
-		a->object_gen = to_ns(a->attr.btime_sec, a->attr.btime_nsec);
-	else if (S_ISLNK(a->attr.mode))
-		a->object_gen = to_ns(a->attr.ctime_sec, a->attr.ctime_nsec);
-	a->domain = domain_of(&a->attr);
-	return 0;
-}
-
-/* ---- file systems ------------------------------------------------------- */
-
-/* Flags that hold for a whole mount and pass from a directory to what is in it. */
-#define MOUNT_FLAGS \
-	(RP_N_ASK | RP_N_NO_CHILDREN | RP_N_KERNEL | RP_N_NO_ATTR | RP_N_ASK_WX | RP_N_UNTOLD)
-
-/* Of file systems that no header of the kernel has a name for. */
-#define GPFS_MAGIC 0x47504653u
-#define LUSTRE_MAGIC 0x0bd00bd0u
-#define PRL_FS_MAGIC 0x7c7c6673u
-#define VMHGFS_MAGIC 0xbacbacbcu
-#define KAFS_MAGIC 0x6b414653u
-#define OCFS2_MAGIC 0x7461636fu
-#define GFS2_MAGIC 0x01161970u
-#define ORANGEFS_MAGIC 0x20030528u
-#define VBOXSF_MAGIC 0x786f4256u
-#define ACFS_MAGIC 0x61636673u
-#define BEEGFS_MAGIC 0x19830326u
-#define IBRIX_MAGIC 0x013111a8u
-#define PANFS_MAGIC 0xaad7aaeau
-#define SNFS_MAGIC 0xbeefdeadu
-
-/*
- * A server, not the mode, decides who may; and others of its clients change what is
- * in it without this kernel being told.
- */
-static bool server_decides(unsigned long type)
-{
-	static const unsigned long remote[] = {
-		NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
-		V9FS_MAGIC,       FUSE_SUPER_MAGIC, AFS_SUPER_MAGIC,  KAFS_MAGIC,
-		CODA_SUPER_MAGIC, CEPH_SUPER_MAGIC, NCP_SUPER_MAGIC,  GPFS_MAGIC,
-		LUSTRE_MAGIC,     PRL_FS_MAGIC,     VMHGFS_MAGIC,     VBOXSF_MAGIC,
-		OCFS2_MAGIC,      GFS2_MAGIC,       ORANGEFS_MAGIC,   ACFS_MAGIC,
-		BEEGFS_MAGIC,     IBRIX_MAGIC,      PANFS_MAGIC,      SNFS_MAGIC,
-	};
-
-	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
-		if (remote[i] == type)
-			return true;
-	return false;
-}
-
-/* What the kernel makes up on each look, for the asking process maybe. */
-static bool never_cached(unsigned long type)
-{
-	return type == PROC_SUPER_MAGIC || type == SYSFS_MAGIC || type == DEBUGFS_MAGIC ||
-	       type == TRACEFS_MAGIC || type == CGROUP_SUPER_MAGIC || type == CGROUP2_SUPER_MAGIC ||
-	       type == DEVPTS_SUPER_MAGIC || type == AUTOFS_SUPER_MAGIC;
-}
-
-static uint32_t mount_flags(const struct pc_posix *p, int fd)
-{
-	struct statfs fs;
-	uint32_t flags = 0;
-
-	if (fstatfs(fd, &fs))
-		return RP_N_ASK | RP_N_ASK_WX | RP_N_UNTOLD;
-	if (server_decides((unsigned long)fs.f_type))
-		flags |= RP_N_ASK | RP_N_UNTOLD;
-	if (never_cached((unsigned long)fs.f_type))
-		flags |= RP_N_NO_CHILDREN | RP_N_NO_ATTR | (p->is_slash ? RP_N_KERNEL : 0);
-	if (fs.f_flags & (ST_RDONLY | ST_NOEXEC))
-		flags |= RP_N_ASK_WX;
-	return flags;
-}
-
-/*
- * Has the directory an ACL? Its mode then tells only part of the truth. An
- * O_PATH descriptor takes no xattr calls, so by its name in /proc; without
- * /proc the kernel is asked every time.
- */
-static bool has_acl(int fd, const char *name)
-{
-	char path[64 + PATH_MAX];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d%s%s", fd, *name ? "/" : "", name);
-	if (*name ? lgetxattr(path, "system.posix_acl_access", NULL, 0) >= 0
-	          : getxattr(path, "system.posix_acl_access", NULL, 0) >= 0)
-		return true;
-	return errno != ENODATA && errno != EOPNOTSUPP;
-}
-
-/*
- * Capabilities mean nothing where the owner or the group is none of the process's
- * user namespace; and an id that stands for such may be a real one. Source:
- * user_namespaces(7).
- */
-static uint32_t owner_flags(const struct pc_posix *p, const struct pc_answer *a)
-{
-	return p->all_ids || (a->attr.uid != p->no_uid && a->attr.gid != p->no_gid) ? 0 : RP_N_ASK;
-}
-
-/* Flags of a directory: those of its mount, and whether an ACL says more than its mode. */
-static uint32_t dir_flags(uint32_t mount, int fd, const char *name)
-{
-	/* Where everything is asked anyway it makes no difference. */
-	if (!(mount & (RP_N_ASK | RP_N_KERNEL)) && has_acl(fd, name))
-		return mount | RP_N_ACL;
-	return mount;
-}
 
 /* ---- asking ------------------------------------------------------------- */
 
@@ -290,7 +99,7 @@ static uint32_t ask_mount(const struct pc_posix *p, int fd, const char *name)
 	uint32_t flags = RP_N_ASK | RP_N_ASK_WX | RP_N_UNTOLD;
 
 	if (here >= 0) {
-		flags = mount_flags(p, here);
+		flags = pc_posix_mount_flags(p, here);
 		close(here);
 	}
 	return flags;
@@ -307,12 +116,12 @@ static int ask_name(struct pathcache *c, struct rp_node *dir, int fd, const char
 	if (rc)
 		return rc;
 	if (a->attr.mnt_id == rp_node_mnt(dir))
-		a->flags |= rp_node_flags(dir) & MOUNT_FLAGS;
+		a->flags |= rp_node_flags(dir) & PC_POSIX_MOUNT_FLAGS;
 	else
 		a->flags |= ask_mount(p, fd, name);
-	a->flags |= owner_flags(p, a);
+	a->flags |= pc_posix_owner_flags(p, a);
 	if (S_ISDIR(a->attr.mode))
-		a->flags = dir_flags(a->flags, fd, name);
+		a->flags = pc_posix_dir_flags(a->flags, fd, name);
 	else if (!S_ISLNK(a->attr.mode))
 		a->flags |= RP_N_ACL_UNKNOWN;
 	return 0;
@@ -387,7 +196,8 @@ static int posix_parent(struct pathcache *c, struct rp_node *dir, const struct r
 	if (!rc)
 		rc = pc_posix_statx(fd, "", a);
 	if (!rc) {
-		a->flags = dir_flags(mount_flags(p, fd) | owner_flags(p, a), fd, "");
+		a->flags = pc_posix_dir_flags(
+			pc_posix_mount_flags(p, fd) | pc_posix_owner_flags(p, a), fd, "");
 		*parent = fd;
 	} else if (fd >= 0) {
 		close(fd);
@@ -456,11 +266,12 @@ static int getattr_at(struct pathcache *c, struct rp_node *node, const struct pl
 		rc = -ESTALE;
 	if (rc)
 		return rc;
-	a->flags = rp_node_flags(node) & (MOUNT_FLAGS | RP_N_ACL_UNKNOWN);
-	a->flags |= owner_flags(posix, a);
+	a->flags = rp_node_flags(node) & (PC_POSIX_MOUNT_FLAGS | RP_N_ACL_UNKNOWN);
+	a->flags |= pc_posix_owner_flags(posix, a);
 	if (rp_node_is_dir(node) && !(a->flags & RP_N_KERNEL))
-		a->flags = dir_flags(mount_flags(posix, p->at.fd) | owner_flags(posix, a), p->at.fd,
-		                     p->path);
+		a->flags = pc_posix_dir_flags(pc_posix_mount_flags(posix, p->at.fd) |
+		                                      pc_posix_owner_flags(posix, a),
+		                              p->at.fd, p->path);
 	else if (!S_ISLNK(node->type))
 		a->flags |= RP_N_ACL_UNKNOWN;
 	return 0;
@@ -508,7 +319,7 @@ static int acl_at(struct pathcache *c, struct rp_node *node, const struct place 
 	(void)c, (void)out;
 	if (!a)
 		return -ENOMEM;
-	acl = has_acl(p->at.fd, p->path);
+	acl = pc_posix_has_acl(p->at.fd, p->path);
 	/* Asked by name: was it this object's? */
 	rc = pc_posix_statx(p->at.fd, p->path, a);
 	if (!rc && !pc_posix_same(node, a))
@@ -558,7 +369,7 @@ static int posix_judge(struct pathcache *c, int fd, int mask, const struct rp_cr
 	if (fstat(fd, &st))
 		return -errno;
 	perm = (struct rp_perm){st.st_mode, st.st_uid, st.st_gid};
-	return rp_perm_allows(&perm, cred, mask) && !has_acl(fd, "") ? 0 : -EACCES;
+	return rp_perm_allows(&perm, cred, mask) && !pc_posix_has_acl(fd, "") ? 0 : -EACCES;
 }
 
 struct who {
@@ -721,7 +532,7 @@ static int resolve_here(struct pathcache *c, int dirfd, const char *rest, uint64
 		close(fd);
 		return rc;
 	}
-	a->flags = mount_flags(c->backend_data, fd) | PC_A_NO_CACHE | RP_N_ASK;
+	a->flags = pc_posix_mount_flags(c->backend_data, fd) | PC_A_NO_CACHE | RP_N_ASK;
 	a->handle = (void *)(intptr_t)(fd + 1);
 	if (S_ISLNK(a->attr.mode))
 		rc = link_read(fd, "", a);
@@ -817,9 +628,9 @@ static bool posix_attr(struct pathcache *c, const struct rp_node *node,
 	if (!(attr->mask & PATHCACHE_ATTR_MNT_ID))
 		a->attr.mnt_id = rp_node_mnt(node);
 	a->object_id = attr->ino;
-	a->object_gen = to_ns(attr->btime_sec, attr->btime_nsec);
-	a->domain = domain_of(&a->attr);
-	a->flags = rp_node_flags(node) & MOUNT_FLAGS;
+	a->object_gen = pc_posix_ns(attr->btime_sec, attr->btime_nsec);
+	a->domain = pc_posix_domain(&a->attr);
+	a->flags = rp_node_flags(node) & PC_POSIX_MOUNT_FLAGS;
 	if (!S_ISLNK(node->type))
 		a->flags |= RP_N_ACL_UNKNOWN;
 	return (attr->mask & wanted) == wanted && !rp_node_is_dir(node) && pc_posix_same(node, a);
@@ -829,97 +640,6 @@ static void posix_release(struct pathcache *c, uint64_t id, uint64_t gen, void *
 {
 	(void)c, (void)id, (void)gen;
 	close((int)(intptr_t)handle - 1);
-}
-
-/* ---- opening the tree --------------------------------------------------- */
-
-static bool same_file(int a, int b)
-{
-	struct stat sa, sb;
-
-	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-	       sa.st_ino == sb.st_ino;
-}
-
-/* The process's "/", not merely another mount of the same directory. */
-static bool fd_is_slash(int fd)
-{
-	int slash = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool is = slash >= 0 && up >= 0 && same_file(fd, slash) && same_file(fd, up);
-
-	if (slash >= 0)
-		close(slash);
-	if (up >= 0)
-		close(up);
-	return is;
-}
-
-/* The numbers that path begins with, at most n. Return: how many there are; -1: no such file. */
-static int numbers_read(const char *path, uint32_t *numbers, int n)
-{
-	FILE *f = fopen(path, "re");
-	int got = 0;
-
-	if (!f)
-		return -1;
-	while (got < n && fscanf(f, "%" SCNu32, &numbers[got]) == 1)
-		got++;
-	fclose(f);
-	return got;
-}
-
-/* Does the map of ids at path have all there are? So it is without user namespaces. */
-static bool maps_all(const char *path)
-{
-	uint32_t line[3] = {0, 0, 0};
-	int n = numbers_read(path, line, 3);
-
-	/* The last number is no id. */
-	return n < 0 || (n == 3 && line[2] == UINT32_MAX);
-}
-
-static void ids_init(struct pc_posix *p)
-{
-	p->all_ids = maps_all("/proc/self/uid_map") && maps_all("/proc/self/gid_map");
-	p->no_uid = p->no_gid = 65534;
-	numbers_read("/proc/sys/kernel/overflowuid", &p->no_uid, 1);
-	numbers_read("/proc/sys/kernel/overflowgid", &p->no_gid, 1);
-}
-
-int pc_posix_create(const char *dir, void **data, struct pc_answer *root)
-{
-	struct pc_posix *p = calloc(1, sizeof(*p));
-	int rc;
-
-	if (!p)
-		return -ENOMEM;
-	p->root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (p->root_fd < 0) {
-		rc = -errno;
-		free(p);
-		return rc;
-	}
-	p->is_slash = fd_is_slash(p->root_fd);
-	p->can_switch = pc_cred_can_assume();
-	ids_init(p);
-	rc = pc_posix_statx(p->root_fd, "", root);
-	if (rc) {
-		close(p->root_fd);
-		free(p);
-		return rc;
-	}
-	root->flags = dir_flags(mount_flags(p, p->root_fd) | owner_flags(p, root), p->root_fd, "");
-	*data = p;
-	return 0;
-}
-
-static void posix_fini(void *data)
-{
-	struct pc_posix *p = data;
-
-	close(p->root_fd);
-	free(p);
 }
 
 const struct pc_backend pc_backend_posix = {
@@ -936,5 +656,5 @@ const struct pc_backend pc_backend_posix = {
 	.path = posix_path,
 	.attr = posix_attr,
 	.release = posix_release,
-	.fini = posix_fini,
+	.fini = pc_posix_fini,
 };
