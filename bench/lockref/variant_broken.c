@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The control of the checks: adds that are read and written apart, with time
+ * between. Not in the table.
+ */
+#include "loop.h"
+#include "variants.h"
+
+struct broken {
+	_Atomic uint64_t count;
+};
+
+static int broken_init(void *ref, unsigned int threads)
+{
+	struct broken *broken = ref;
+
+	(void)threads;
+	atomic_init(&broken->count, 1);
+	return 0;
+}
+
+static uint64_t broken_count(const void *ref)
+{
+	const struct broken *broken = ref;
+
+	return atomic_load_explicit(&broken->count, memory_order_relaxed);
+}
+
+static void broken_add(struct broken *broken, uint64_t delta)
+{
+	uint64_t count = atomic_load_explicit(&broken->count, memory_order_relaxed);
+
+	if (count % 4 == 0)
+		sched_yield();
+	atomic_store_explicit(&broken->count, count + delta, memory_order_relaxed);
+}
+
+static bool broken_get(const struct ref_site *site, struct ref_thread *thread, const void *how)
+{
+	(void)thread, (void)how;
+	broken_add(site->ref, 1);
+	return true;
+}
+
+static void broken_put(const struct ref_site *site, struct ref_thread *thread, const void *how)
+{
+	(void)thread, (void)how;
+	broken_add(site->ref, UINT64_MAX);
+}
+
+static void broken_lock(const struct ref_site *site, struct ref_thread *thread, const void *how)
+{
+	(void)site, (void)thread, (void)how;
+	sched_yield();
+}
+
+REF_LOOPS(broken, broken_get, broken_put, broken_lock, broken_lock, NULL);
+
+const struct ref_variant ref_broken = {
+	.mode = "broken",
+	.about = "loses counts, on purpose",
+	.traits = REF_COUNTS,
+	.bytes = sizeof(struct broken),
+	.init = broken_init,
+	.count = broken_count,
+	.run = broken_run,
+	.calls = &broken_calls,
+};
