@@ -222,7 +222,7 @@ static int choose_modes(struct lookup *bench)
 			bench->modes[chosen++] = all[i];
 	}
 	if (!bench->opt.modes)
-		check_list("lfht,ck,glib", true);
+		check_list("lfht,ck,glib,tbb", true);
 	bench->world.modes = bench->modes;
 	bench->world.nmodes = chosen;
 	return chosen ? 0 : bad_usage("no rival is left of: ", bench->opt.modes);

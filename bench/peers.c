@@ -29,6 +29,9 @@ size_t peers_all(const struct peer_ops **out)
 #if BENCH_HAVE_GLIB
 	out[n++] = &peer_glib;
 #endif
+#if BENCH_HAVE_TBB
+	out[n++] = &peer_tbb;
+#endif
 	out[n++] = &peer_syscall;
 	return n;
 }
@@ -39,6 +42,7 @@ bool peers_known(const char *mode, const char **missing)
 		{"lfht", "no liburcu-cds that could be used when this was built"},
 		{"ck", "no Concurrency Kit that could be used when this was built"},
 		{"glib", "no GLib that could be used when this was built"},
+		{"tbb", "no oneTBB and C++ compiler that could be used when this was built"},
 	};
 	const struct peer_ops *all[PEERS_MAX];
 	size_t n = peers_all(all);

@@ -19,6 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct recorded;
 
 /*
@@ -75,9 +79,10 @@ extern const struct peer_ops peer_locked;
 extern const struct peer_ops peer_lfht;
 extern const struct peer_ops peer_ck;
 extern const struct peer_ops peer_glib;
+extern const struct peer_ops peer_tbb;
 extern const struct peer_ops peer_syscall;
 
-enum { PEERS_MAX = 10 };
+enum { PEERS_MAX = 16 };
 
 /*
  * All rivals of this build, the system call last.
@@ -93,5 +98,9 @@ void peers_retire(void *memory);
 
 /* Wait until all that was retired is freed. */
 void peers_retire_barrier(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # usage: sources.sh [--all] [ROOT]
-# The C sources below ROOT (default .), one a line; --all: every text file that people write.
+# The C and C++ sources below ROOT (default .), one a line; --all: every text file that people write.
 set -euo pipefail
 
-names=(-name '*.c' -o -name '*.h')
+names=(-name '*.c' -o -name '*.h' -o -name '*.cpp')
 if [[ ${1:-} == --all ]]; then
 	names=(-type f)
 	shift
