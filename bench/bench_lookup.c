@@ -16,8 +16,8 @@
  * attributes included. All rivals of a cell take turns. Before a cell every
  * answer is compared with the kernel's.
  *
- * Not shown: misses, filling, memory that tables take, several processes. Each
- * rival has memory of its own, and their turns push each other out of the
+ * Not shown: misses, filling, memory that shared tables take, several processes.
+ * Each rival has memory of its own, and their turns push each other out of the
  * CPU's caches as other work would. With as many readers as CPUs the renaming
  * thread takes time from them, from all rivals alike.
  */
@@ -68,7 +68,8 @@ static const char usage[] =
 	"Columns: x syscall, x lfht: how many times faster than that rival. The scenarios\n"
 	"rename_1, rename_1k and rename_storm rename there and back once a turn, 1000\n"
 	"times a second, and all the time; on_path=0 a file elsewhere, on_path=1 the first\n"
-	"directory of all paths. Nothing is renamed under the system call.\n";
+	"directory of all paths. Nothing is renamed under the system call, nor under private\n"
+	"tables, one for each thread, which nobody tells.\n";
 
 static int bad_usage(const char *problem, const char *argument)
 {

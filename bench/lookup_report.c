@@ -71,6 +71,12 @@ static double renames_per_second(const struct mutator *mutator, size_t peer)
 	return (double)mutator->renames[peer] * 1e9 / (double)mutator->turn_ns[peer];
 }
 
+/* Where each thread has its own, that of all threads. */
+static double bytes_of(const struct world *world, size_t peer, unsigned int threads)
+{
+	return world->bytes_per_file[peer] * (world->peers[peer].ops->attach ? threads : 1);
+}
+
 static void write_csv(const struct report *report, const struct world *world,
                       const struct bench_cell *cell, size_t peer, const struct bench_result *result,
                       const char *note, double renames, const char *unanswered)
@@ -82,9 +88,11 @@ static void write_csv(const struct report *report, const struct world *world,
 	if (*note)
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at, ";%s", note);
 	if (world->bytes_per_file[peer] > 0)
+		at += snprintf(extra + at, sizeof(extra) - (size_t)at, ";bytes_per_file=%.1f",
+		               bytes_of(world, peer, cell->threads));
+	if (world->peers[peer].ops->cache)
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at,
-		               ";bytes_per_file=%.1f;memos=%ju;stamps_per_lookup=%.6f",
-		               world->bytes_per_file[peer], (uintmax_t)world->memos[peer],
+		               ";memos=%ju;stamps_per_lookup=%.6f", (uintmax_t)world->memos[peer],
 		               world->stamps[peer]);
 	if (renames > 0)
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at, ";renames_per_s=%.0f",
@@ -111,7 +119,7 @@ int report_cell(struct report *report, const struct world *world, const struct b
 			.threads = cell->threads,
 			.ns = ns,
 			.mops = result->mops,
-			.bytes_per_file = world->bytes_per_file[peers[i]],
+			.bytes_per_file = bytes_of(world, peers[i], cell->threads),
 		};
 		/* While a name is away its paths are absent, which is right. */
 		const char *unanswered = mutator ? "absent" : "failed";

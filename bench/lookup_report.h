@@ -19,7 +19,7 @@ struct report_row {
 	char note[64];
 	unsigned int threads;
 	double ns, mops;
-	double bytes_per_file; /* 0: no cache */
+	double bytes_per_file; /* 0: not known */
 };
 
 struct report {

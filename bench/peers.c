@@ -32,6 +32,7 @@ size_t peers_all(const struct peer_ops **out)
 #if BENCH_HAVE_TBB
 	out[n++] = &peer_tbb;
 #endif
+	out[n++] = &peer_private;
 	out[n++] = &peer_syscall;
 	return n;
 }

@@ -6,7 +6,8 @@
  * the one in which it was verified.
  *
  * Life: create, learn of each path (tables) or first answer of it (caches),
- * answer from any thread, destroy. Threads register with the library before
+ * attach each further thread (rivals of which each thread has its own), answer
+ * from any thread, detach, destroy. Threads register with the library before
  * they ask; tables share its flavour of liburcu.
  */
 #ifndef BENCH_PEERS_H
@@ -51,6 +52,9 @@ struct peer_move {
  * rekey: one path has another name now. NULL for rivals without keys.
  * move: rename in the rival's own namespace, and back, telling the cache. NULL
  *   for rivals without one. Called by one thread at a time, as rekey is.
+ * attach: what the calling thread asks instead of self, which is then its
+ *   creator's; it knows all that was learned. NULL: threads share self.
+ * bytes: memory that self takes, of an attached one as well. NULL: not told.
  * Return: 0 or a negative errno.
  */
 struct peer_ops {
@@ -61,6 +65,9 @@ struct peer_ops {
 	int (*learn)(void *self, const char *path, const struct pathcache_attr *attr);
 	int (*rekey)(void *self, const char *from, const char *to);
 	int (*move)(void *self, const struct peer_move *move, bool back);
+	int (*attach)(void *self, void **own);
+	void (*detach)(void *own); /* NULL as attach is */
+	size_t (*bytes)(void *self);
 	struct pathcache *(*cache)(void *self); /* NULL for rivals without one */
 	int (*destroy)(void *self);
 };
@@ -80,6 +87,7 @@ extern const struct peer_ops peer_lfht;
 extern const struct peer_ops peer_ck;
 extern const struct peer_ops peer_glib;
 extern const struct peer_ops peer_tbb;
+extern const struct peer_ops peer_private;
 extern const struct peer_ops peer_syscall;
 
 enum { PEERS_MAX = 16 };

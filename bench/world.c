@@ -119,6 +119,9 @@ static void read_sizes(struct world *world)
 		const struct peer *peer = &world->peers[i];
 		struct pathcache_stats stats = {.size = sizeof(stats)};
 
+		if (peer->ops->bytes)
+			world->bytes_per_file[i] =
+				(double)peer->ops->bytes(peer->self) / (double)world->paths->count;
 		if (!peer->ops->cache)
 			continue;
 		pathcache_get_stats(peer->ops->cache(peer->self), &stats);
@@ -339,10 +342,25 @@ struct contender {
 };
 
 struct buffers {
+	void *self; /* what this thread asks */
 	struct pathcache_attr attrs[WORLD_BATCH_MAX];
 	int results[WORLD_BATCH_MAX];
 	size_t begin, end; /* this thread's part of the run */
 };
+
+/* A failure leaves the thread as it was. */
+static int attach(const struct peer *peer, struct buffers *buffers)
+{
+	int error;
+
+	buffers->self = peer->self;
+	if (!peer->ops->attach)
+		return 0;
+	error = peer->ops->attach(peer->self, &buffers->self);
+	if (error)
+		pathcache_thread_unregister();
+	return error;
+}
 
 static int contender_setup(void *arg, struct bench_thread *thread)
 {
@@ -350,6 +368,8 @@ static int contender_setup(void *arg, struct bench_thread *thread)
 	struct buffers *buffers = calloc(1, sizeof(*buffers));
 	int error = buffers ? pathcache_thread_register() : -ENOMEM;
 
+	if (!error)
+		error = attach(&contender->peer, buffers);
 	if (error) {
 		free(buffers);
 		return error;
@@ -368,8 +388,12 @@ static int contender_setup(void *arg, struct bench_thread *thread)
 
 static void contender_teardown(void *arg, struct bench_thread *thread)
 {
-	(void)arg;
-	free(thread->state);
+	const struct contender *contender = arg;
+	struct buffers *buffers = thread->state;
+
+	if (contender->peer.ops->detach)
+		contender->peer.ops->detach(buffers->self);
+	free(buffers);
 	pathcache_thread_unregister();
 }
 
@@ -384,7 +408,7 @@ static uint64_t contender_op(void *arg, struct bench_thread *thread)
 		mutator_turn(contender->mutator, contender->index);
 	if (n > buffers->end - thread->cursor)
 		n = buffers->end - thread->cursor;
-	contender->peer.ops->answer(contender->peer.self, &contender->run[thread->cursor], n,
+	contender->peer.ops->answer(buffers->self, &contender->run[thread->cursor], n,
 	                            buffers->attrs, buffers->results);
 	for (size_t i = 0; i < n; i++)
 		thread->failed += buffers->results[i] && buffers->results[i] != load->allowed;

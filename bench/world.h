@@ -38,7 +38,7 @@ struct world {
 	size_t nall, nreal;
 	struct peer peers[PEERS_MAX];
 	size_t npeers;
-	double bytes_per_file[PEERS_MAX]; /* 0: no cache */
+	double bytes_per_file[PEERS_MAX]; /* 0: not known; of one thread where each has its own */
 	uint64_t memos[PEERS_MAX];
 	double stamps
 		[PEERS_MAX]; /* of the last cell: stores to shared memory of memo hits, a lookup */
