@@ -81,7 +81,8 @@ static void write_csv(const struct report *report, const struct world *world,
                       const struct bench_cell *cell, size_t peer, const struct bench_result *result,
                       const char *note, double renames, const char *unanswered)
 {
-	char extra[320];
+	const struct peer *asked = &world->peers[peer];
+	char extra[512];
 	int at = snprintf(extra, sizeof(extra), "mean_path_bytes=%.1f;floor_ns=%.1f;made=%zu",
 	                  world->paths->mean_bytes, report->floor_ns, world->load->made);
 
@@ -90,7 +91,13 @@ static void write_csv(const struct report *report, const struct world *world,
 	if (world->bytes_per_file[peer] > 0)
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at, ";bytes_per_file=%.1f",
 		               bytes_of(world, peer, cell->threads));
-	if (world->peers[peer].ops->cache)
+	if (asked->ops->tell) {
+		char text[128];
+
+		asked->ops->tell(asked->self, text, sizeof(text));
+		at += snprintf(extra + at, sizeof(extra) - (size_t)at, ";%s", text);
+	}
+	if (asked->ops->cache)
 		at += snprintf(extra + at, sizeof(extra) - (size_t)at,
 		               ";memos=%ju;stamps_per_lookup=%.6f", (uintmax_t)world->memos[peer],
 		               world->stamps[peer]);
@@ -100,7 +107,7 @@ static void write_csv(const struct report *report, const struct world *world,
 	if (result->failed)
 		snprintf(extra + at, sizeof(extra) - (size_t)at, ";%s=%ju", unanswered,
 		         (uintmax_t)result->failed);
-	bench_csv_row(report->csv, cell, world->peers[peer].ops->mode, result, extra);
+	bench_csv_row(report->csv, cell, asked->ops->mode, result, extra);
 }
 
 int report_cell(struct report *report, const struct world *world, const struct bench_cell *cell,

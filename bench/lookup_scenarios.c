@@ -35,22 +35,30 @@ static int run_cell(struct lookup *bench, struct world *world, const char *scena
 
 	if (!n)
 		n = world_measure(world, &bench->plan, &cell, mutator, peers, results);
-	if (n < 0)
+	if (!n)
+		printf("left out: %s: the kernel has no such files\n", scenario);
+	if (n <= 0)
 		return n;
 	return report_cell(&bench->report, world, &cell, peers, results, (size_t)n, note, mutator);
 }
 
+/* Return: 0; 1 when no rival answers what is asked; a negative errno. */
 static int open_world(struct lookup *bench, struct world *world, struct workload *load)
 {
 	int error = world_open(world, load, &bench->world);
 
+	if (!error && !world->npeers) {
+		printf("left out: %s: no rival that was chosen answers it\n", load->scenario);
+		return 1;
+	}
 	if (!error)
 		error = world_verify(world);
 	if (error)
 		return error;
-	printf("verified: %s: %zu answers are right in all modes (mode, inode, size); %zu of them "
-	       "of made paths\n",
-	       load->scenario, world->paths->count, load->made);
+	printf("verified: %s: %zu answers are right in all modes (%s); %zu of them of made "
+	       "paths\n",
+	       load->scenario, world->paths->count,
+	       load->access ? "may it be read" : "mode, inode, size", load->made);
 	if (world->dropped)
 		printf("left out: %ju paths that changed meanwhile\n", (uintmax_t)world->dropped);
 	return 0;
@@ -122,6 +130,16 @@ static int run_dotdot(struct lookup *bench, const struct scenario *scenario)
 	struct workload load = {.scenario = scenario->name};
 	uint64_t seed = bench->seed;
 	int error = workload_dotdot(&load, &bench->tree, scaled(bench, scenario->n), &seed);
+
+	error = built(bench, scenario, error);
+	return error ? error : run_workload(bench, &load, "", false);
+}
+
+static int run_access(struct lookup *bench, const struct scenario *scenario)
+{
+	struct workload load = {.scenario = scenario->name};
+	uint64_t seed = bench->seed;
+	int error = workload_access(&load, &bench->tree, scaled(bench, scenario->n), &seed);
 
 	error = built(bench, scenario, error);
 	return error ? error : run_workload(bench, &load, "", false);
@@ -393,6 +411,7 @@ const struct scenario scenarios[] = {
 	{"same_dir", run_same_dir, WORKLOAD_HOT, MUTATOR_NONE},
 	{"disjoint", run_disjoint, WORKLOAD_HOT, MUTATOR_NONE},
 	{"negative", run_negative, WORKLOAD_HOT, MUTATOR_NONE},
+	{"access", run_access, WORKLOAD_HOT, MUTATOR_NONE},
 	{"symlink", run_symlink, WORKLOAD_HOT, MUTATOR_NONE},
 	{"dotdot", run_dotdot, WORKLOAD_HOT, MUTATOR_NONE},
 	{"rename_none", run_rename, WORKLOAD_HOT, MUTATOR_NONE},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The cache in each of its modes, and the system call that it stands for. */
+/* The cache in each of its modes. */
 #include "peers.h"
 #include "recorded.h"
 
@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- caches ---- */
+#include <unistd.h>
 
 struct cache {
 	struct pathcache *cache;
 	struct pathcache_how how;
 	struct recorded_view view;
+	bool access; /* R_OK is asked */
 };
 
 static int create(const struct peer_setup *setup, enum pathcache_mode mode, bool memos, void **self)
@@ -31,6 +31,7 @@ static int create(const struct peer_setup *setup, enum pathcache_mode mode, bool
 		options.memo_share = 0;
 	cache->how = (struct pathcache_how){.size = sizeof(cache->how), .flags = setup->flags};
 	cache->view.tree = setup->tree;
+	cache->access = setup->access;
 	error = recorded_open(&cache->cache, &cache->view, &options);
 	if (error) {
 		free(cache);
@@ -65,6 +66,11 @@ static void answer(void *self, const char *const *paths, size_t n, struct pathca
 {
 	struct cache *cache = self;
 
+	if (cache->access) {
+		for (size_t i = 0; i < n; i++)
+			results[i] = pathcache_access(cache->cache, paths[i], R_OK, &cache->how);
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
 		results[i] = pathcache_stat(cache->cache, paths[i], &cache->how, &attrs[i]);
 }
@@ -73,8 +79,12 @@ static void answer_many(void *self, const char *const *paths, size_t n,
                         struct pathcache_attr *attrs, int *results)
 {
 	struct cache *cache = self;
-	int error = pathcache_stat_many(cache->cache, paths, n, &cache->how, attrs, results);
+	int error;
 
+	if (cache->access)
+		error = pathcache_access_many(cache->cache, paths, n, R_OK, &cache->how, results);
+	else
+		error = pathcache_stat_many(cache->cache, paths, n, &cache->how, attrs, results);
 	for (size_t i = 0; i < n && error; i++)
 		results[i] = error;
 }
@@ -133,6 +143,7 @@ static int destroy(void *self)
 #define CACHE_PEER(name, text, how_created, how_asked) \
 	const struct peer_ops name = { \
 		.mode = text, \
+		.questions = PEER_STAT | PEER_ACCESS, \
 		.create = how_created, \
 		.answer = how_asked, \
 		.move = move, \
@@ -146,49 +157,3 @@ CACHE_PEER(peer_rcu_many, "rcu-many", create_rcu, answer_many);
 CACHE_PEER(peer_lockref, "lockref", create_walk, answer);
 CACHE_PEER(peer_refwalk, "refwalk", create_walk, answer);
 CACHE_PEER(peer_locked, "locked", create_walk, answer);
-
-/* ---- the system call ---- */
-
-struct kernel {
-	const struct recorded *tree;
-	uint64_t flags;
-};
-
-static int kernel_create(const struct peer_ops *ops, const struct peer_setup *setup, void **self)
-{
-	struct kernel *kernel = malloc(sizeof(*kernel));
-
-	(void)ops;
-	if (!kernel)
-		return -ENOMEM;
-	*kernel = (struct kernel){.tree = setup->tree, .flags = setup->flags};
-	*self = kernel;
-	return 0;
-}
-
-static void kernel_answer(void *self, const char *const *paths, size_t n,
-                          struct pathcache_attr *attrs, int *results)
-{
-	const struct kernel *kernel = self;
-	struct stat st = {0};
-
-	for (size_t i = 0; i < n; i++) {
-		results[i] = recorded_ask_kernel(kernel->tree, paths[i], kernel->flags, &st);
-		attrs[i].mode = st.st_mode;
-		attrs[i].ino = st.st_ino;
-		attrs[i].size = (uint64_t)st.st_size;
-	}
-}
-
-static int kernel_destroy(void *self)
-{
-	free(self);
-	return 0;
-}
-
-const struct peer_ops peer_syscall = {
-	.mode = "syscall",
-	.create = kernel_create,
-	.answer = kernel_answer,
-	.destroy = kernel_destroy,
-};

@@ -34,6 +34,11 @@ size_t peers_all(const struct peer_ops **out)
 #endif
 	out[n++] = &peer_private;
 	out[n++] = &peer_syscall;
+	out[n++] = &peer_statx_fd;
+#if BENCH_HAVE_URING
+	out[n++] = &peer_uring;
+#endif
+	out[n++] = &peer_access;
 	return n;
 }
 
@@ -43,6 +48,7 @@ bool peers_known(const char *mode, const char **missing)
 		{"lfht", "no liburcu-cds that could be used when this was built"},
 		{"ck", "no Concurrency Kit that could be used when this was built"},
 		{"glib", "no GLib that could be used when this was built"},
+		{"uring", "no liburing when this was built"},
 		{"tbb", "no oneTBB and C++ compiler that could be used when this was built"},
 	};
 	const struct peer_ops *all[PEERS_MAX];

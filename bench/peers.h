@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The rivals of bench_lookup: the cache in each of its modes, the system call,
- * and tables keyed by full path, as a program would use in the cache's place.
+ * The rivals of bench_lookup: the cache in each of its modes, tables keyed by full
+ * path, as a program would use in the cache's place, and the kernel's own calls.
  * Each answers runs of paths; the way in which it is asked while it is timed is
  * the one in which it was verified.
  *
@@ -29,12 +29,14 @@ struct recorded;
 /*
  * flags: of the question, PATHCACHE_NOFOLLOW or 0.
  * expected: how many paths it will be asked for.
+ * access: PEER_ACCESS is asked, else PEER_STAT.
  */
 struct peer_setup {
 	const struct recorded *tree;
 	uint64_t flags;
 	uint64_t budget; /* bytes a cache may use */
 	size_t expected;
+	bool access;
 };
 
 /* A rename of `from` to `to`, both in dir, that moves the paths below with it. */
@@ -45,8 +47,20 @@ struct peer_move {
 	const struct bench_paths *below; /* NULL: the moved name is a file */
 };
 
+/* What a rival can be asked. */
+enum {
+	PEER_STAT = 1,
+	PEER_ACCESS = 2, /* R_OK */
+};
+
 /*
- * answer: results[i] is 0 or a negative errno, attrs[i] valid where 0.
+ * questions: which it answers, PEER_*; 0: PEER_STAT alone.
+ * probe: whether it works on this machine, 0 or a negative errno. NULL: it does.
+ * bind: the run of paths of which parts will be asked for, so that the rival can
+ *   hold what belongs to each. The run stays until the next one, or destroy. Called
+ *   by one thread while nobody asks. NULL: any paths may be asked for.
+ * answer: results[i] is 0 or a negative errno, attrs[i] valid where 0 and attributes
+ *   were asked for.
  * learn: keep an answer; attr NULL for a name that is absent. NULL for rivals
  *   that ask by themselves.
  * rekey: one path has another name now. NULL for rivals without keys.
@@ -55,11 +69,15 @@ struct peer_move {
  * attach: what the calling thread asks instead of self, which is then its
  *   creator's; it knows all that was learned. NULL: threads share self.
  * bytes: memory that self takes, of an attached one as well. NULL: not told.
+ * tell: what else is to be known of its figures: key=value, with semicolons.
  * Return: 0 or a negative errno.
  */
 struct peer_ops {
 	const char *mode;
+	unsigned int questions;
+	int (*probe)(void);
 	int (*create)(const struct peer_ops *ops, const struct peer_setup *setup, void **self);
+	int (*bind)(void *self, const char *const *run, size_t n);
 	void (*answer)(void *self, const char *const *paths, size_t n, struct pathcache_attr *attrs,
 	               int *results);
 	int (*learn)(void *self, const char *path, const struct pathcache_attr *attr);
@@ -68,6 +86,7 @@ struct peer_ops {
 	int (*attach)(void *self, void **own);
 	void (*detach)(void *own); /* NULL as attach is */
 	size_t (*bytes)(void *self);
+	void (*tell)(void *self, char *text, size_t size);
 	struct pathcache *(*cache)(void *self); /* NULL for rivals without one */
 	int (*destroy)(void *self);
 };
@@ -89,11 +108,21 @@ extern const struct peer_ops peer_glib;
 extern const struct peer_ops peer_tbb;
 extern const struct peer_ops peer_private;
 extern const struct peer_ops peer_syscall;
+extern const struct peer_ops peer_statx_fd;
+extern const struct peer_ops peer_uring;
+extern const struct peer_ops peer_access;
 
 enum { PEERS_MAX = 16 };
 
+static inline bool peer_can(const struct peer_ops *ops, bool access)
+{
+	unsigned int questions = ops->questions ? ops->questions : (unsigned int)PEER_STAT;
+
+	return questions & (unsigned int)(access ? PEER_ACCESS : PEER_STAT);
+}
+
 /*
- * All rivals of this build, the system call last.
+ * All rivals of this build, the kernel's calls last.
  * Return: how many, at most PEERS_MAX.
  */
 size_t peers_all(const struct peer_ops **out);

@@ -222,17 +222,28 @@ int recorded_stat(const struct recorded *tree, const char *path, struct pathcach
 	return 0;
 }
 
+int recorded_at(const struct recorded *tree, const char **path)
+{
+	if (tree->base_fd < 0)
+		return AT_FDCWD;
+	*path = (*path)[1] ? *path + 1 : ".";
+	return tree->base_fd;
+}
+
 int recorded_ask_kernel(const struct recorded *tree, const char *path, uint64_t flags,
                         struct stat *st)
 {
 	int at_flags = flags & PATHCACHE_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0;
-	int fd = AT_FDCWD;
+	int fd = recorded_at(tree, &path);
 
-	if (tree->base_fd >= 0) {
-		fd = tree->base_fd;
-		path = path[1] ? path + 1 : ".";
-	}
 	return fstatat(fd, path, st, at_flags) ? -errno : 0;
+}
+
+int recorded_ask_access(const struct recorded *tree, const char *path)
+{
+	int fd = recorded_at(tree, &path);
+
+	return faccessat(fd, path, R_OK, 0) ? -errno : 0;
 }
 
 /* ---- recording ---- */

@@ -81,9 +81,15 @@ int recorded_stat(const struct recorded *tree, const char *path, struct pathcach
 /* What a stat(2) said. */
 struct pathcache_attr recorded_attr(const struct stat *st);
 
+/* The descriptor that *path is below for the kernel; *path becomes what is left of it. */
+int recorded_at(const struct recorded *tree, const char **path);
+
 /* The same question to the kernel, links followed as flags say. Return: 0; -errno. */
 int recorded_ask_kernel(const struct recorded *tree, const char *path, uint64_t flags,
                         struct stat *st);
+
+/* Whether the kernel lets this process read what path leads to. Return: 0; -errno. */
+int recorded_ask_access(const struct recorded *tree, const char *path);
 
 /*
  * What one cache is shown: the tree, or the tree with one name renamed. dir is

@@ -148,6 +148,33 @@ int workload_dotdot(struct workload *load, struct recorded *tree, size_t n, uint
 	return error ? error : edit_paths(load, edit_dotdot);
 }
 
+/* Links are followed, which may lead out of the record. */
+static bool may_read(const struct recorded *tree, const char *path)
+{
+	uint32_t item = recorded_find(tree, path);
+
+	return item != RECORDED_NONE && !tree->items[item].link && !recorded_ask_access(tree, path);
+}
+
+int workload_access(struct workload *load, struct recorded *tree, size_t n, uint64_t *seed)
+{
+	size_t fit = count_fit(tree);
+	int error = workload_plain(load, tree, n < fit ? n : fit, seed);
+	unsigned char *keep;
+
+	if (error)
+		return error;
+	load->flags = 0;
+	load->access = true;
+	keep = calloc(load->paths.count, 1);
+	for (size_t i = 0; keep && i < load->paths.count; i++)
+		keep[i] = may_read(tree, load->paths.path[i]);
+	if (keep)
+		bench_paths_filter(&load->paths, keep);
+	free(keep);
+	return finish(load, keep ? 0 : -ENOMEM);
+}
+
 /* ---- links ---- */
 
 /* Keep n of the paths, evenly spread. */

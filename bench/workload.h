@@ -26,6 +26,7 @@ enum {
  * per_thread: each thread has so many paths for itself; 0: all have all.
  * ordered: asked in the order of paths, not at random.
  * made: how many of the paths have no file on this machine.
+ * access: R_OK is asked, not attributes.
  */
 struct workload {
 	const char *scenario;
@@ -37,6 +38,7 @@ struct workload {
 	size_t per_thread;
 	size_t made;
 	bool ordered;
+	bool access;
 };
 
 void workload_fini(struct workload *load);
@@ -55,6 +57,9 @@ int workload_plain(struct workload *load, struct recorded *tree, size_t n, uint6
 /* The same with a last component that is absent, or a detour by "..". */
 int workload_negative(struct workload *load, struct recorded *tree, size_t n, uint64_t *seed);
 int workload_dotdot(struct workload *load, struct recorded *tree, size_t n, uint64_t *seed);
+
+/* At most n paths of the tree that are no links, and that this process may read. */
+int workload_access(struct workload *load, struct recorded *tree, size_t n, uint64_t *seed);
 
 /* Paths with a followed link in the middle, or at the end. */
 int workload_symlink(struct workload *load, struct recorded *tree, size_t n, bool middle);

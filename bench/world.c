@@ -23,6 +23,17 @@ static int complain(const char *what, int error)
 
 /* ---- filling ---- */
 
+/* A rival that asks the kernel, so only for files that are there. */
+static bool is_kernel(const struct peer *peer)
+{
+	return !peer->ops->learn && !peer->ops->cache;
+}
+
+const char *world_call(const struct world *world)
+{
+	return world->load->access ? peer_access.mode : peer_syscall.mode;
+}
+
 /* What the answer should be, from the record where the kernel has no such file. */
 static int truth_of(const struct workload *load, const char *path, struct pathcache_attr *attr)
 {
@@ -31,6 +42,8 @@ static int truth_of(const struct workload *load, const char *path, struct pathca
 
 	if (!recorded_is_real(load->tree, path))
 		return recorded_stat(load->tree, path, attr);
+	if (load->access)
+		return recorded_ask_access(load->tree, path);
 	error = recorded_ask_kernel(load->tree, path, load->flags, &st);
 	if (!error)
 		*attr = recorded_attr(&st);
@@ -142,13 +155,16 @@ static int create_peers(struct world *world)
 		.flags = world->load->flags,
 		.budget = world->opt->budget,
 		.expected = world->paths->count,
+		.access = world->load->access,
 	};
 	int error = 0;
 
 	for (size_t i = 0; i < world->opt->nmodes && !error; i++) {
-		struct peer *peer = &world->peers[i];
+		struct peer *peer = &world->peers[world->npeers];
 
 		peer->ops = world->opt->modes[i];
+		if (!peer_can(peer->ops, setup.access))
+			continue;
 		error = peer->ops->create(peer->ops, &setup, &peer->self);
 		if (error)
 			return complain(peer->ops->mode, error);
@@ -190,7 +206,15 @@ static int make_runs(struct world *world)
 {
 	int error = make_run(world, false, &world->all, &world->nall);
 
-	return error ? error : make_run(world, true, &world->real, &world->nreal);
+	if (!error)
+		error = make_run(world, true, &world->real, &world->nreal);
+	for (size_t i = 0; i < world->npeers && !error; i++) {
+		const struct peer *peer = &world->peers[i];
+
+		if (peer->ops->bind)
+			error = peer->ops->bind(peer->self, world->real, world->nreal);
+	}
+	return error;
 }
 
 int world_open(struct world *world, struct workload *load, const struct world_options *opt)
@@ -236,18 +260,36 @@ struct answers {
 	int results[CHUNK];
 };
 
-static bool same(int error, const struct pathcache_attr *attr, int truth,
-                 const struct pathcache_attr *true_attr)
+static bool same(const struct workload *load, int error, const struct pathcache_attr *attr,
+                 int truth, const struct pathcache_attr *true_attr)
 {
-	if (error || truth)
+	if (error || truth || load->access)
 		return error == truth;
 	return attr->mode == true_attr->mode && attr->ino == true_attr->ino &&
 	       attr->size == true_attr->size;
 }
 
+/* Those that know the kernel's answers, or those that ask for them in a way of their own. */
+static bool is_judged(const struct peer *peer, bool kernel)
+{
+	return is_kernel(peer) == kernel && peer->ops != &peer_syscall && peer->ops != &peer_access;
+}
+
+static void tell_of_wrong(const char *mode, const char *path, int error,
+                          const struct pathcache_attr *got, int truth,
+                          const struct pathcache_attr *attr)
+{
+	fprintf(stderr,
+	        "bench_lookup: wrong answer of %s for %s\n"
+	        "  its:   error %d, mode %o, inode %ju, size %ju\n"
+	        "  right: error %d, mode %o, inode %ju, size %ju\n",
+	        mode, path, -error, got->mode, (uintmax_t)got->ino, (uintmax_t)got->size, -truth,
+	        attr->mode, (uintmax_t)attr->ino, (uintmax_t)attr->size);
+}
+
 /* Return: 1 all rivals are right, 0 the file is on the move, -EIO one is wrong. */
 static int judge(const struct world *world, const struct answers *answers, const char *path,
-                 size_t at)
+                 size_t at, bool kernel)
 {
 	const struct workload *load = world->load;
 	struct pathcache_attr attr = {0};
@@ -257,42 +299,37 @@ static int judge(const struct world *world, const struct answers *answers, const
 		int error = answers[p].results[at];
 		const struct pathcache_attr *got = &answers[p].attrs[at];
 
-		if (!world->peers[p].ops->learn && !world->peers[p].ops->cache)
-			continue;
-		if (same(error, got, truth, &attr))
+		if (!is_judged(&world->peers[p], kernel) || same(load, error, got, truth, &attr))
 			continue;
 		/* Gone, or touched since the start: nobody told of either. */
 		if (recorded_is_real(load->tree, path) &&
 		    (truth != load->allowed || attr.ctime_sec + 1 >= world->opt->start_sec))
 			return 0;
-		fprintf(stderr,
-		        "bench_lookup: wrong answer of %s for %s\n"
-		        "  its:   error %d, mode %o, inode %ju, size %ju\n"
-		        "  right: error %d, mode %o, inode %ju, size %ju\n",
-		        world->peers[p].ops->mode, path, -error, got->mode, (uintmax_t)got->ino,
-		        (uintmax_t)got->size, -truth, attr.mode, (uintmax_t)attr.ino,
-		        (uintmax_t)attr.size);
+		tell_of_wrong(world->peers[p].ops->mode, path, error, got, truth, &attr);
 		return -EIO;
 	}
 	return !truth || truth == load->allowed;
 }
 
-static int verify_chunk(const struct world *world, struct answers *answers, size_t from, size_t n,
-                        unsigned char *keep)
+/* keep: set to which of the paths are the same for all; NULL: not asked. */
+static int verify_chunk(const struct world *world, struct answers *answers,
+                        const char *const *paths, size_t n, unsigned char *keep)
 {
+	bool kernel = !keep;
 	int wrong = 0;
 
 	for (size_t p = 0; p < world->npeers; p++) {
 		const struct peer *peer = &world->peers[p];
 
-		if (peer->ops->learn || peer->ops->cache)
-			peer->ops->answer(peer->self, &world->paths->path[from], n,
-			                  answers[p].attrs, answers[p].results);
+		if (is_judged(peer, kernel))
+			peer->ops->answer(peer->self, paths, n, answers[p].attrs,
+			                  answers[p].results);
 	}
 	for (size_t i = 0; i < n && wrong < WRONG_MAX; i++) {
-		int verdict = judge(world, answers, world->paths->path[from + i], i);
+		int verdict = judge(world, answers, paths[i], i, kernel);
 
-		keep[from + i] = verdict > 0;
+		if (keep)
+			keep[i] = verdict > 0;
 		wrong += verdict < 0;
 	}
 	return wrong;
@@ -312,18 +349,42 @@ static int keep_steady(struct world *world, const unsigned char *keep)
 	return world->paths->count ? make_runs(world) : complain("verifying", -ENODATA);
 }
 
+/* keep: as above. Return: how many answers are wrong, or are known to be. */
+static int verify_run(const struct world *world, struct answers *answers, const char *const *paths,
+                      size_t count, unsigned char *keep)
+{
+	int wrong = 0;
+
+	for (size_t i = 0; i < count && wrong < WRONG_MAX; i += CHUNK)
+		wrong +=
+			verify_chunk(world, answers, &paths[i],
+		                     count - i < CHUNK ? count - i : CHUNK, keep ? &keep[i] : NULL);
+	return wrong;
+}
+
+static bool any_judged(const struct world *world, bool kernel)
+{
+	for (size_t p = 0; p < world->npeers; p++) {
+		if (is_judged(&world->peers[p], kernel))
+			return true;
+	}
+	return false;
+}
+
 int world_verify(struct world *world)
 {
-	size_t count = world->paths->count;
-	unsigned char *keep = calloc(count, 1);
-	struct answers *answers = calloc(world->npeers, sizeof(*answers));
-	int wrong = 0, error = keep && answers ? 0 : -ENOMEM;
+	unsigned char *keep = calloc(world->paths->count, 1);
+	struct answers *answers = calloc(PEERS_MAX, sizeof(*answers));
+	int error = keep && answers ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < count && !error && wrong < WRONG_MAX; i += CHUNK)
-		wrong += verify_chunk(world, answers, i, count - i < CHUNK ? count - i : CHUNK,
-		                      keep);
+	if (!error && verify_run(world, answers, world->paths->path, world->paths->count, keep))
+		error = -EIO;
 	if (!error)
-		error = wrong ? -EIO : keep_steady(world, keep);
+		error = keep_steady(world, keep);
+	/* After that, since it makes the run anew of which they are asked. */
+	if (!error && any_judged(world, true) &&
+	    verify_run(world, answers, world->real, world->nreal, NULL))
+		error = -EIO;
 	free(keep);
 	free(answers);
 	return error;
@@ -426,7 +487,7 @@ static size_t make_contenders(const struct world *world, struct mutator *mutator
 	size_t n = 0;
 
 	for (size_t p = 0; p < world->npeers; p++) {
-		bool kernel = !world->peers[p].ops->learn && !world->peers[p].ops->cache;
+		bool kernel = is_kernel(&world->peers[p]);
 
 		if (kernel && !world->nreal)
 			continue;
@@ -490,6 +551,8 @@ int world_measure(struct world *world, const struct bench_plan *plan, struct ben
 	cell->nvariants = n;
 	cell->depth = world->paths->mean_depth;
 	cell->paths = world->paths->count;
+	if (!n)
+		return 0;
 	read_stats(world, before);
 	if (mutator)
 		error = mutator_start(mutator);

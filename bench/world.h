@@ -45,8 +45,11 @@ struct world {
 	uint64_t dropped;    /* paths that changed since they were recorded */
 };
 
+/* How the plain system call is called that answers what is asked. */
+const char *world_call(const struct world *world);
+
 /*
- * Create the rivals, teach them and warm them.
+ * Create the rivals that answer what is asked, teach them and warm them.
  * Return: 0; -ENOMEM; an error of a rival, told on stderr.
  */
 int world_open(struct world *world, struct workload *load, const struct world_options *opt);
@@ -63,7 +66,7 @@ int world_verify(struct world *world);
 /*
  * One cell. mutator: runs meanwhile, or NULL.
  * variants: set to which rivals have a result, world->npeers at most.
- * Return: how many; a negative errno.
+ * Return: how many, 0 when none can be asked; a negative errno.
  */
 int world_measure(struct world *world, const struct bench_plan *plan, struct bench_cell *cell,
                   struct mutator *mutator, size_t *variants, struct bench_result *results);
