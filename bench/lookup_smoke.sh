@@ -37,6 +37,8 @@ TMPDIR=$work/tmp PATHCACHE_SEED=1 "$bench" --quick --dir "$tree" --csv "$work/cs
 expect '^seed: 1$' "$work/out"
 expect '^recorded below .*: 22 files and directories' "$work/out"
 expect '^hot500; floor of a system call here: getppid [0-9.]+ ns$' "$work/out"
+expect '^hot500 +rcu +1( +[0-9.]+){6}( +[0-9.]+){3} +[0-9]+/[0-9]+/[0-9]+ +1\.00' "$work/out"
+expect '^  access, memo / access\(2\)  ' "$work/out"
 expect '^verified: access: 21 answers are right in all modes \(may it be read\)' "$work/out"
 expect '^verified: trace: 3 answers are right in all modes' "$work/out"
 expect '^  hot500, memo / walk  ' "$work/out"
@@ -64,7 +66,11 @@ function answers(scenario, mode,   kernel) {
 	return mode != "access"
 }
 NF != 11 || (NR > 1 && !($9 <= $7 && $7 <= $10 && $8 > 0)) { bad = bad " line " NR }
-{ seen[$2, $3]++; if ($4 == 1) alone[$2, $3]++ }
+NR > 1 && $11 !~ /;p50=[0-9]+;p99=[0-9]+;p999=[1-9][0-9]*$/ { bad = bad " latency " NR }
+# The floor is less than any call, unless the machine was busy elsewhere when it was taken.
+$3 == "syscall" && $11 !~ /;x_call=1\.000;x_above_floor=0\.[0-9]+;/ { bad = bad " floor " NR }
+$3 == "rcu" && $2 != "names20" && $11 !~ /;x_call=[0-9.]+;x_above_floor=[0-9]/ { bad = bad " floor " NR }
+$4 == 1 { alone[$2, $3]++ }
 $2 == "depth" && $3 == "rcu" && $4 == 1 { depths = depths " " $5 + 0 }
 $2 == "same_file" && $4 == 2 { two = 1 }
 $2 == "symlink" && $11 ~ /place=middle/ { middle = 1 }

@@ -121,6 +121,12 @@ static inline bool peer_can(const struct peer_ops *ops, bool access)
 	return questions & (unsigned int)(access ? PEER_ACCESS : PEER_STAT);
 }
 
+/* A rival that asks the kernel, so only for files that are there. */
+static inline bool peer_is_kernel(const struct peer_ops *ops)
+{
+	return !ops->learn && !ops->cache;
+}
+
 /*
  * All rivals of this build, the kernel's calls last.
  * Return: how many, at most PEERS_MAX.
