@@ -393,21 +393,24 @@ static void report_variant(struct demo *demo, const struct bench_cell *cell, siz
                            const struct bench_result *results)
 {
 	const struct bench_result *result = &results[v];
-	char bytes[32] = "-", extra[128];
+	double call = results[SYSCALL].ns_per_op / result->ns_per_op;
+	double above = call - demo->floor_ns / result->ns_per_op;
+	char bytes[32] = "-", extra[192];
 
 	if (v < MODES)
 		snprintf(bytes, sizeof(bytes), "%.0f", demo->bytes_per_file[v]);
-	bench_table_row(&demo->table, "%s\t%s\t%u\t%.1f\t%.1f\t%.1f\t%.3f\t%.2f\t%s",
+	bench_table_row(&demo->table, "%s\t%s\t%u\t%.1f\t%.1f\t%.1f\t%.3f\t%.2f\t%.2f\t%s",
 	                cell->scenario, mode_names[v], cell->threads, result->ns_per_op,
-	                result->min, result->max, result->mops,
-	                results[SYSCALL].ns_per_op / result->ns_per_op, bytes);
+	                result->min, result->max, result->mops, call, above, bytes);
 	if (result->failed)
 		fprintf(stderr, "note: %s, %s: %ju lookups failed while measuring\n",
 		        cell->scenario, mode_names[v], (uintmax_t)result->failed);
 	if (!demo->csv)
 		return;
-	snprintf(extra, sizeof(extra), "mean_path_bytes=%.1f;floor_ns=%.1f;bytes_per_file=%s",
-	         demo->paths.mean_bytes, demo->floor_ns, bytes);
+	snprintf(extra, sizeof(extra),
+	         "mean_path_bytes=%.1f;floor_ns=%.1f;x_call=%.3f;x_above_floor=%.3f;"
+	         "bytes_per_file=%s",
+	         demo->paths.mean_bytes, demo->floor_ns, call, above, bytes);
 	bench_csv_row(demo->csv, cell, mode_names[v], result, extra);
 }
 
@@ -516,6 +519,8 @@ static int report(struct demo *demo)
 	       demo->opt.dir, demo->paths.count, demo->paths.mean_depth, demo->paths.mean_bytes);
 	printf("same_file: %s\n", demo->one.path[0]);
 	printf("floor of a system call here: getppid %.1f ns\n", demo->floor_ns);
+	puts("x syscall: how many times faster than the system call; above floor: than what it does "
+	     "above that");
 	printf("%u rounds of %u ms a mode, interleaved; medians, with the best and worst round\n\n",
 	       demo->plan.rounds, demo->plan.round_ms);
 	bench_table_print(&demo->table, stdout);
@@ -678,7 +683,7 @@ int main(int argc, char **argv)
 	demo.ncounts = bench_thread_counts(demo.counts, MAX_COUNTS);
 	bench_table_init(&demo.table, 2);
 	bench_table_row(&demo.table, "scenario\tmode\tthreads\tns/lookup\tbest\tworst\tmillion/s"
-	                             "\tx syscall\tbytes/file");
+	                             "\tx syscall\tabove floor\tbytes/file");
 	if (demo.opt.csv) {
 		demo.csv = bench_csv_create(demo.opt.csv);
 		error = demo.csv ? 0 : complain(demo.opt.csv, -errno);

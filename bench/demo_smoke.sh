@@ -62,8 +62,9 @@ for mode in rcu rcu-walk lockref refwalk locked syscall; do
 		expect "^demo,$scenario,$mode,1,[0-9.]+,$paths,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+," \
 			"$work/csv"
 	done
+	expect "^demo,hot500,$mode,1,.*;x_call=[0-9.]+;x_above_floor=-?[0-9.]+;" "$work/csv"
 	expect "^demo,same_file,$mode,2,[0-9.]+,1,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+," "$work/csv"
-	expect "^hot500 +$mode +1 " "$work/out"
+	expect "^hot500 +$mode +1( +[0-9.]+){5} +-?[0-9.]+ +[0-9-]+\$" "$work/out"
 done
 awk -F, 'NF != 11 || (NR > 1 && !($9 <= $7 && $7 <= $10 && $8 > 0)) { bad = 1 } END { exit bad }' \
 	"$work/csv" || fail "a row of the CSV file is malformed: $(cat "$work/csv")"

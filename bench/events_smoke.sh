@@ -15,7 +15,8 @@ expect '^rate +inotify .* changes/s, .* of a CPU drains, 0 overflows' "$work/out
 expect '^delay +inotify .*p50 .* us, p99 .* us of [1-9]' "$work/out"
 expect '^hit-memo +inotify .* x announced, 1\.05 (met|missed)' "$work/out"
 expect '^hit-walk +ttl .* x announced' "$work/out"
-expect '^sync +hit-strict .* x fstatat' "$work/out"
+expect '^sync +hit-strict .* x fstatat, [0-9.]+ x what it does above the floor of [1-9][0-9]*$' "$work/out"
+expect '^events,sync,hit,.*;ratio_above_floor=[0-9.]+;' "$work/csv"
 [ -z "$(ls "$work/tmp")" ] || fail "files were left"
 
 expect '^bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra$' "$work/csv"
