@@ -100,7 +100,10 @@ static int choose_paths(struct events *ev, struct bench_paths *paths)
 	return error;
 }
 
-/* How dear it is beside the first variant, and beside what that does above the floor, if known. */
+/*
+ * How dear it is beside the first variant, and beside what that does above the floor, if known:
+ * 0 where nothing is above it, as on a machine that was busy elsewhere.
+ */
 static void row(struct events *ev, const struct bench_cell *cell, size_t i,
                 const struct bench_result *results, double floor_ns, const char *verdict)
 {
@@ -110,8 +113,8 @@ static void row(struct events *ev, const struct bench_cell *cell, size_t i,
 	int on = snprintf(note, sizeof(note), "%.3f x %s%s", ns / first, cell->variants[0].mode,
 	                  verdict);
 
-	if (floor_ns > 0 && floor_ns < first) {
-		double above = ns / (first - floor_ns);
+	if (floor_ns > 0) {
+		double above = first > floor_ns ? ns / (first - floor_ns) : 0;
 
 		snprintf(extra + at, sizeof(extra) - (size_t)at,
 		         ";floor_ns=%.1f;ratio_above_floor=%.3f", floor_ns, above);

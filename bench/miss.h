@@ -30,6 +30,7 @@ struct miss {
 	struct miss_options opt;
 	struct bench_paths paths; /* in the order of a walk over the tree */
 	struct temptree tree;     /* they are in, or none */
+	double floor_ns;          /* what its rival pays for its ways into the kernel; 0: none */
 	uint64_t need;            /* bytes that a cache of all of them takes; 0: not known yet */
 	struct bench_table table;
 	FILE *csv;

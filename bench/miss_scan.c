@@ -12,6 +12,7 @@
 enum {
 	SCAN_TURN = 2000,
 	CHURN_TURN = 500,
+	CHURN_CALLS = 4, /* open, close, stat, unlink */
 	NAME_BYTES = 32,
 };
 
@@ -24,14 +25,17 @@ static int complain(const char *what, int error)
 	return error;
 }
 
+/* calls: into the kernel in an operation of the first rival. */
 static int run_passes(struct miss *miss, const struct bench_passes *plan, struct bench_cell *cell,
-                      const double *targets)
+                      const double *targets, unsigned int calls)
 {
+	static const struct bench_plan floor = {.rounds = 5, .round_ms = 5, .warmup_ms = 1};
 	struct bench_result results[4];
 	int error = bench_passes_run(plan, results);
 
 	if (error)
 		return complain(cell->scenario, error);
+	miss->floor_ns = calls * bench_floor_ns(&floor);
 	cell->bench = "miss";
 	cell->threads = 1;
 	cell->paths = plan->ops;
@@ -105,7 +109,7 @@ int miss_cold_scan(struct miss *miss)
 	int error = miss_learn_need(miss);
 
 	quarter.budget = miss->need / 4;
-	return error ? error : run_passes(miss, &plan, &cell, targets);
+	return error ? error : run_passes(miss, &plan, &cell, targets, 1);
 }
 
 /* ---- churn ---- */
@@ -207,7 +211,7 @@ static int churn_in(struct miss *miss, const char *dir, int fd)
 	struct bench_cell cell = {.scenario = "churn", .depth = 1};
 	static const double targets[] = {0, CHURN_TARGET};
 
-	return run_passes(miss, &plan, &cell, targets);
+	return run_passes(miss, &plan, &cell, targets, CHURN_CALLS);
 }
 
 int miss_churn(struct miss *miss)

@@ -20,6 +20,7 @@ PATHCACHE_SEED=1 "$bench" --quick --files 3000 --tmp "$work/tmp" --csv "$work/cs
 	>"$work/out" 2>"$work/err" || fail "the bench failed"
 expect '^seed: 1$' "$work/out"
 expect '^cold-scan +cache-quarter .* 1\.40 (met|missed)' "$work/out"
+expect '^cold-scan +fstatat( +[0-9.]+){5} +1\.00 +(1\.00|-) +-$' "$work/out"
 expect '^churn +cache .* 1\.25 (met|missed)' "$work/out"
 expect '^beside-misses ' "$work/out"
 "$bench" --quick --dir "$work/tree" --scenario cold-scan >"$work/out" 2>"$work/err" ||
@@ -27,6 +28,7 @@ expect '^beside-misses ' "$work/out"
 expect '^20 files, mean depth ' "$work/out"
 [ -z "$(ls "$work/tmp")" ] || fail "files were left"
 
+expect '^miss,churn,cache,.*;floor_ns=[1-9][0-9.]*(;ratio_less_floor=-?[0-9.]+)?$' "$work/csv"
 expect '^bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra$' "$work/csv"
 awk -F, '
 NF != 11 || (NR > 1 && !($9 <= $7 && $7 <= $10 && $8 > 0)) { bad = bad " line " NR }
