@@ -263,13 +263,6 @@ static bool same(const struct workload *load, int error, const struct pathcache_
 	       attr->size == true_attr->size;
 }
 
-/* Those that know the kernel's answers, or those that ask for them in a way of their own. */
-static bool is_judged(const struct peer *peer, bool kernel)
-{
-	return peer_is_kernel(peer->ops) == kernel && peer->ops != &peer_syscall &&
-	       peer->ops != &peer_access;
-}
-
 static void tell_of_wrong(const char *mode, const char *path, int error,
                           const struct pathcache_attr *got, int truth,
                           const struct pathcache_attr *attr)
@@ -282,50 +275,107 @@ static void tell_of_wrong(const char *mode, const char *path, int error,
 	        attr->mode, (uintmax_t)attr->ino, (uintmax_t)attr->size);
 }
 
+/* Gone, or touched since the start: nobody told of either. */
+static bool may_have_changed(const struct world *world, const char *path, int truth,
+                             const struct pathcache_attr *attr)
+{
+	return recorded_is_real(world->load->tree, path) &&
+	       (truth != world->load->allowed || attr->ctime_sec + 1 >= world->opt->start_sec);
+}
+
 /* Return: 1 all rivals are right, 0 the file is on the move, -EIO one is wrong. */
 static int judge(const struct world *world, const struct answers *answers, const char *path,
-                 size_t at, bool kernel)
+                 size_t at)
 {
 	const struct workload *load = world->load;
 	struct pathcache_attr attr = {0};
 	int truth = truth_of(load, path, &attr);
 
 	for (size_t p = 0; p < world->npeers; p++) {
+		const struct peer *peer = &world->peers[p];
 		int error = answers[p].results[at];
 		const struct pathcache_attr *got = &answers[p].attrs[at];
 
-		if (!is_judged(&world->peers[p], kernel) || same(load, error, got, truth, &attr))
+		if (peer_is_kernel(peer->ops) || same(load, error, got, truth, &attr))
 			continue;
-		/* Gone, or touched since the start: nobody told of either. */
-		if (recorded_is_real(load->tree, path) &&
-		    (truth != load->allowed || attr.ctime_sec + 1 >= world->opt->start_sec))
+		if (may_have_changed(world, path, truth, &attr))
 			return 0;
-		tell_of_wrong(world->peers[p].ops->mode, path, error, got, truth, &attr);
+		tell_of_wrong(peer->ops->mode, path, error, got, truth, &attr);
 		return -EIO;
 	}
 	return !truth || truth == load->allowed;
 }
 
-/* keep: set to which of the paths are the same for all; NULL: not asked. */
-static int verify_chunk(const struct world *world, struct answers *answers,
-                        const char *const *paths, size_t n, unsigned char *keep)
+/* Return: how many answers are wrong. keep: set to which of the paths are the same for all. */
+static int verify_chunk(const struct world *world, struct answers *answers, size_t from, size_t n,
+                        unsigned char *keep)
 {
-	bool kernel = !keep;
 	int wrong = 0;
 
 	for (size_t p = 0; p < world->npeers; p++) {
 		const struct peer *peer = &world->peers[p];
 
-		if (is_judged(peer, kernel))
-			peer->ops->answer(peer->self, paths, n, answers[p].attrs,
-			                  answers[p].results);
+		if (!peer_is_kernel(peer->ops))
+			peer->ops->answer(peer->self, &world->paths->path[from], n,
+			                  answers[p].attrs, answers[p].results);
 	}
 	for (size_t i = 0; i < n && wrong < WRONG_MAX; i++) {
-		int verdict = judge(world, answers, paths[i], i, kernel);
+		int verdict = judge(world, answers, world->paths->path[from + i], i);
 
-		if (keep)
-			keep[i] = verdict > 0;
+		keep[from + i] = verdict > 0;
 		wrong += verdict < 0;
+	}
+	return wrong;
+}
+
+/* A way of asking the kernel is wrong when the kernel says the same before and after. */
+static bool is_wrong(const struct world *world, const struct peer *peer, const char *const *path)
+{
+	const struct workload *load = world->load;
+	struct pathcache_attr before = {0}, got = {0}, after = {0};
+	int truth = truth_of(load, *path, &before), error, later;
+
+	peer->ops->answer(peer->self, path, 1, &got, &error);
+	later = truth_of(load, *path, &after);
+	if (same(load, error, &got, truth, &before) || !same(load, later, &after, truth, &before))
+		return false;
+	tell_of_wrong(peer->ops->mode, *path, error, &got, truth, &before);
+	return true;
+}
+
+/* In batches, as they are asked while they are timed; what differs then is asked once more. */
+static int verify_kernel_chunk(const struct world *world, const struct peer *peer,
+                               struct answers *answers, size_t from, size_t n)
+{
+	const char *const *paths = &world->real[from];
+	int wrong = 0;
+
+	peer->ops->answer(peer->self, paths, n, answers->attrs, answers->results);
+	for (size_t i = 0; i < n && wrong < WRONG_MAX; i++) {
+		struct pathcache_attr attr = {0};
+		int truth = truth_of(world->load, paths[i], &attr);
+
+		if (!same(world->load, answers->results[i], &answers->attrs[i], truth, &attr))
+			wrong += is_wrong(world, peer, &paths[i]);
+	}
+	return wrong;
+}
+
+/* Rivals that ask the kernel in another way than the truth is asked for. */
+static int verify_kernel(const struct world *world, struct answers *answers)
+{
+	int wrong = 0;
+
+	for (size_t p = 0; p < world->npeers; p++) {
+		const struct peer *peer = &world->peers[p];
+
+		if (!peer_is_kernel(peer->ops) || peer->ops == &peer_syscall ||
+		    peer->ops == &peer_access)
+			continue;
+		for (size_t i = 0; i < world->nreal && wrong < WRONG_MAX; i += CHUNK)
+			wrong += verify_kernel_chunk(world, peer, answers, i,
+			                             world->nreal - i < CHUNK ? world->nreal - i
+			                                                      : CHUNK);
 	}
 	return wrong;
 }
@@ -344,41 +394,20 @@ static int keep_steady(struct world *world, const unsigned char *keep)
 	return world->paths->count ? make_runs(world) : complain("verifying", -ENODATA);
 }
 
-/* keep: as above. Return: how many answers are wrong, or are known to be. */
-static int verify_run(const struct world *world, struct answers *answers, const char *const *paths,
-                      size_t count, unsigned char *keep)
-{
-	int wrong = 0;
-
-	for (size_t i = 0; i < count && wrong < WRONG_MAX; i += CHUNK)
-		wrong +=
-			verify_chunk(world, answers, &paths[i],
-		                     count - i < CHUNK ? count - i : CHUNK, keep ? &keep[i] : NULL);
-	return wrong;
-}
-
-static bool any_judged(const struct world *world, bool kernel)
-{
-	for (size_t p = 0; p < world->npeers; p++) {
-		if (is_judged(&world->peers[p], kernel))
-			return true;
-	}
-	return false;
-}
-
 int world_verify(struct world *world)
 {
-	unsigned char *keep = calloc(world->paths->count, 1);
+	size_t count = world->paths->count;
+	unsigned char *keep = calloc(count, 1);
 	struct answers *answers = calloc(PEERS_MAX, sizeof(*answers));
-	int error = keep && answers ? 0 : -ENOMEM;
+	int wrong = 0, error = keep && answers ? 0 : -ENOMEM;
 
-	if (!error && verify_run(world, answers, world->paths->path, world->paths->count, keep))
-		error = -EIO;
+	for (size_t i = 0; i < count && !error && wrong < WRONG_MAX; i += CHUNK)
+		wrong += verify_chunk(world, answers, i, count - i < CHUNK ? count - i : CHUNK,
+		                      keep);
 	if (!error)
-		error = keep_steady(world, keep);
+		error = wrong ? -EIO : keep_steady(world, keep);
 	/* After that, since it makes the run anew of which they are asked. */
-	if (!error && any_judged(world, true) &&
-	    verify_run(world, answers, world->real, world->nreal, NULL))
+	if (!error && verify_kernel(world, answers))
 		error = -EIO;
 	free(keep);
 	free(answers);
