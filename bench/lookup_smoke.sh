@@ -101,6 +101,14 @@ END {
 	}
 }' "$work/csv" >&2 || fail "the CSV file is not as it should be"
 
+# Not all directories can be held then; the rest is asked by path, and it is told.
+(
+	ulimit -n 258
+	exec "$bench" --quick --dir "$tree" --scenario hot500 --mode statx_fd --csv "$work/csv"
+) >"$work/out" 2>"$work/err" || fail "the bench failed where two directories can be held"
+expect '^note: statx_fd: the directories of [0-9]+ of [0-9]+ paths are held' "$work/err"
+expect ';held_dirs=2;held_paths=0\.[0-9]+;' "$work/csv"
+
 refuses 1 "$work/absent: No such file or directory" --quick --dir "$work/absent"
 refuses 1 "$work/absent: No such file or directory" --quick --dir "$tree" --scenario trace \
 	--traces "$work/absent"

@@ -203,6 +203,11 @@ static int holder_bind(void *self, const char *const *run, size_t n)
 	holder->nquestions = n;
 	for (size_t i = 0; i < n; i++)
 		holder->questions[i] = ask_below(holder, run[i]);
+	if (holder->nheld < n)
+		fprintf(stderr,
+		        "note: statx_fd: the directories of %zu of %zu paths are held, the limit is "
+		        "%zu descriptors; the others are asked by path\n",
+		        holder->nheld, n, holder->max);
 	return 0;
 }
 
