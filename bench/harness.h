@@ -185,6 +185,9 @@ void bench_table_init(struct bench_table *table, size_t left);
 __attribute__((format(printf, 2, 3))) void bench_table_row(struct bench_table *table,
                                                            const char *format, ...);
 
+/* For figures that nobody has measured. */
+void bench_table_print_bare(const struct bench_table *table, FILE *out);
+
 /* With a line below it that says on what it was measured. */
 void bench_table_print(const struct bench_table *table, FILE *out);
 void bench_table_fini(struct bench_table *table);

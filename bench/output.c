@@ -167,7 +167,7 @@ static void print_row(const char *row, const size_t widths[MAX_COLUMNS], size_t 
 	fputc('\n', out);
 }
 
-void bench_table_print(const struct bench_table *table, FILE *out)
+void bench_table_print_bare(const struct bench_table *table, FILE *out)
 {
 	size_t widths[MAX_COLUMNS] = {0};
 
@@ -179,6 +179,11 @@ void bench_table_print(const struct bench_table *table, FILE *out)
 		else
 			fputc('\n', out);
 	}
+}
+
+void bench_table_print(const struct bench_table *table, FILE *out)
+{
+	bench_table_print_bare(table, out);
 	fprintf(out, "on: %s\n", machine_line());
 }
 
