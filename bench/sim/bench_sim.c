@@ -40,7 +40,7 @@ struct options {
 static const struct sim_effort full = {.ops = 4000, .ops_each = 60, .events = 400000};
 static const struct sim_effort quick = {.ops = 400, .ops_each = 4, .events = 16000};
 /* There are thousands of these. */
-static const struct sim_effort full_grid = {.ops = 300, .ops_each = 10, .events = 12000};
+static const struct sim_effort full_grid = {.ops = 300, .ops_each = 14, .events = 20000};
 
 static int complain(const char *what, const char *why)
 {

@@ -102,6 +102,7 @@ static void append(struct sim *sim, struct sim_line *line, int32_t id)
 {
 	sim->procs[id].next = -1;
 	sim->procs[id].overtaken = 0;
+	sim->procs[id].queued = true;
 	if (line->last < 0)
 		line->first = id;
 	else
@@ -114,6 +115,7 @@ static void detach(struct sim *sim, struct sim_line *line, int32_t previous, int
 {
 	int32_t next = sim->procs[id].next;
 
+	sim->procs[id].queued = false;
 	if (previous < 0)
 		line->first = next;
 	else
@@ -217,11 +219,23 @@ static void handle_take(struct sim *sim, struct sim_line *line)
 	sim_push(sim, start + line->flight, SIM_EVENT_ARRIVE, (size_t)(line - sim->lines));
 }
 
+static bool sibling_waits(const struct sim *sim, const struct sim_line *line, unsigned int core)
+{
+	unsigned int cores = sim->machine.sockets * sim->machine.cores;
+
+	for (unsigned int id = core; id < sim->nprocs; id += cores)
+		if (sim->procs[id].queued && &sim->lines[sim->procs[id].line] == line)
+			return true;
+	return false;
+}
+
 /* The core's other threads asked for what is here now. */
 static void serve_siblings(struct sim *sim, struct sim_line *line, unsigned int core)
 {
 	int32_t previous = -1, next;
 
+	if (!sibling_waits(sim, line, core))
+		return;
 	for (int32_t id = line->first; id >= 0; id = next) {
 		struct sim_proc *proc = &sim->procs[id];
 
@@ -239,8 +253,7 @@ static void receive(struct sim *sim, struct sim_line *line, struct sim_proc *pro
 {
 	line->from = proc->core;
 	sim_touch(sim, line, proc);
-	if (sim->machine.smt > 1)
-		serve_siblings(sim, line, proc->core);
+	serve_siblings(sim, line, proc->core);
 	serve(sim, line);
 }
 
@@ -267,7 +280,7 @@ static void handle_read(struct sim *sim, struct sim_proc *proc)
 	if (line->from < 0)
 		line->from = proc->core;
 	sim_touch(sim, line, proc);
-	if (kept && sim->machine.smt > 1)
+	if (kept)
 		serve_siblings(sim, line, proc->core);
 }
 
@@ -329,9 +342,9 @@ unsigned int sim_cpus(const struct sim_machine *machine)
 
 void sim_run(struct sim *sim, uint64_t ops, uint64_t events)
 {
-	uint64_t end = sim->handled + events;
+	uint64_t before = sim->handled;
 
-	while (sim->nevents && sim->ops < ops && sim->handled < end) {
+	while (sim->nevents && sim->ops < ops && sim->handled - before < events) {
 		struct sim_event event = pop(sim);
 
 		sim->now = event.time;

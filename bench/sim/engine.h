@@ -88,6 +88,7 @@ struct sim_proc {
 	enum sim_wish wish;
 	bool ok;
 	bool running; /* uses the core's pipeline */
+	bool queued;  /* waits for its turn on the line */
 	bool watching;
 	bool timed; /* an event for a deadline is on its way */
 	bool stopped;

@@ -401,42 +401,48 @@ void sim_write_dying_get(struct sim_writer *writer)
 }
 
 /* A mode without a lock of its own has one beside the object, on another line. */
-static void write_other_section(struct sim_writer *writer, uint64_t ps)
+static size_t on_other_lock(struct sim_writer *writer, enum sim_op op, uint64_t a, uint64_t b)
 {
-	struct sim_instruction in = {.op = SIM_FIELD, .line = SIM_LOCK, .a = 1, .b = 1};
-	size_t again = sim_write(writer, in);
-	size_t got = plain(writer, SIM_IF_CLEAR, 1);
-
-	in.op = SIM_WAIT;
-	in.b = 0;
-	sim_write(writer, in);
-	jump_to(writer, SIM_JUMP, 0, again);
-	sim_land(writer, got);
-	sim_write_work(writer, ps);
-	in.op = SIM_BUMP;
-	in.slot = 1;
-	sim_write(writer, in);
-	in.op = SIM_STORE;
-	in.slot = 0;
-	in.a = 0;
-	sim_write(writer, in);
+	return sim_write(writer, (struct sim_instruction){
+					 .op = (uint8_t)op, .line = SIM_LOCK, .a = a, .b = b});
 }
 
-void sim_write_section(struct sim_writer *writer, uint64_t ps)
+static void write_other_lock(struct sim_writer *writer)
+{
+	size_t again = on_other_lock(writer, SIM_FIELD, 1, 1);
+	size_t got = plain(writer, SIM_IF_CLEAR, 1);
+
+	on_other_lock(writer, SIM_WAIT, 1, 0);
+	jump_to(writer, SIM_JUMP, 0, again);
+	sim_land(writer, got);
+}
+
+void sim_write_lock(struct sim_writer *writer)
 {
 	switch (writer->mode->kind) {
 	case SIM_KIND_LOCKREF:
 		write_word_lock(writer);
-		sim_write_work(writer, ps);
-		write_word_unlock(writer);
 		break;
 	case SIM_KIND_LOCKED:
 		write_lock(writer);
-		sim_write_work(writer, ps);
+		break;
+	default:
+		write_other_lock(writer);
+		break;
+	}
+}
+
+void sim_write_unlock(struct sim_writer *writer)
+{
+	switch (writer->mode->kind) {
+	case SIM_KIND_LOCKREF:
+		write_word_unlock(writer);
+		break;
+	case SIM_KIND_LOCKED:
 		write_unlock(writer);
 		break;
 	default:
-		write_other_section(writer, ps);
+		on_other_lock(writer, SIM_FIELD_PLAIN, 1, 0);
 		break;
 	}
 }

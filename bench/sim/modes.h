@@ -43,7 +43,8 @@ enum {
 	SIM_ATTRS,
 	SIM_LOCK,      /* that guards an object whose mode has no lock */
 	SIM_NEIGHBOUR, /* that of the object, on a line of its own */
-	SIM_FLAG,      /* of a reader-writer semaphore, and of read sections */
+	SIM_FLAG,      /* of a reader-writer semaphore */
+	SIM_GUARDED,   /* what sections of the lock change */
 	SIM_REST,      /* and the following ones: other counts the kernel changes */
 	SIM_REST_MAX = SIM_SHARED_LINES - SIM_REST,
 	SIM_NEIGHBOUR_SLOT = 3,
@@ -68,8 +69,9 @@ void sim_land(struct sim_writer *writer, size_t at);
 void sim_write_get(struct sim_writer *writer);
 void sim_write_put(struct sim_writer *writer);
 void sim_write_dying_get(struct sim_writer *writer);
-/* One section of the lock that guards the object, ps long. */
-void sim_write_section(struct sim_writer *writer, uint64_t ps);
+/* Take and drop the lock that guards the object. */
+void sim_write_lock(struct sim_writer *writer);
+void sim_write_unlock(struct sim_writer *writer);
 void sim_write_work(struct sim_writer *writer, uint64_t ps);
 void sim_write_end(struct sim_writer *writer);
 
