@@ -57,8 +57,9 @@ static int add(struct traces *traces, const char *path, bool exists, bool direct
 	return traces->paths[traces->count].path ? (traces->count++, 0) : -ENOMEM;
 }
 
-static int add_line(struct traces *traces, char *line)
+static int add_line(void *arg, char *line)
 {
+	struct traces *traces = arg;
 	char *path = strchr(line, ' '), *result = strrchr(line, ' ');
 	bool exists;
 
@@ -100,7 +101,7 @@ static pid_t open_compressed(const char *file, FILE **stream)
 	return *stream ? pid : -ENOMEM;
 }
 
-int traces_read(struct traces *traces, const char *file)
+int traces_lines(const char *file, int (*fn)(void *arg, char *line), void *arg)
 {
 	FILE *stream = NULL;
 	pid_t pid = 0;
@@ -115,12 +116,17 @@ int traces_read(struct traces *traces, const char *file)
 	if (!stream)
 		return pid < 0 ? (int)pid : -errno;
 	while (!error && getline(&line, &size, stream) > 0)
-		error = add_line(traces, line);
+		error = fn(arg, line);
 	free(line);
 	fclose(stream);
 	if (pid > 0 && (waitpid(pid, &status, 0) != pid || status) && !error)
 		error = -EIO;
 	return error;
+}
+
+int traces_read(struct traces *traces, const char *file)
+{
+	return traces_lines(file, add_line, traces);
 }
 
 /* ---- each path once ---- */

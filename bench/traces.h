@@ -25,9 +25,15 @@ struct traces {
 };
 
 /*
- * Add the queries of a file; one whose name ends in .xz is read through xz(1).
- * Paths with ".." or an empty component are left out.
- * Return: 0; -errno of opening; -EIO when xz failed; -ENOMEM.
+ * Call fn for each line of a file, which it may change; what it returns ends all
+ * unless it is 0. A file whose name ends in .xz is read through xz(1).
+ * Return: 0; -errno of opening; -EIO when xz failed; what fn returned.
+ */
+int traces_lines(const char *file, int (*fn)(void *arg, char *line), void *arg);
+
+/*
+ * Add the queries of a file. Paths with ".." or an empty component are left out.
+ * Return: as traces_lines(); -ENOMEM.
  */
 int traces_read(struct traces *traces, const char *file);
 
