@@ -11,8 +11,8 @@
  *
  * Not seen: what the compiler keeps in registers or spills, code compiled
  * without those calls (inline assembly, libraries). Of libraries the memory and
- * string functions of libc are counted, and calls of its allocator and locks
- * are counted as such: see unseen.
+ * string functions and the locks of libc are counted, and calls of its allocator
+ * as such: see unseen.
  *
  * One thread counts; what others do meanwhile is not counted.
  */
@@ -41,7 +41,7 @@ struct count {
 	uint64_t own_stores;    /* of stores: to COUNT_TOLD */
 	uint64_t rmw;           /* atomic read-modify-writes, failed ones too */
 	uint64_t fences;        /* full fences of their own */
-	uint64_t unseen;        /* calls of libc whose accesses are not counted */
+	uint64_t unseen;        /* calls of the allocator, whose accesses are not counted */
 	uint64_t lines;         /* distinct lines of 64 bytes */
 	uint64_t shared_lines;  /* of lines */
 };

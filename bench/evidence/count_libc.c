@@ -2,8 +2,8 @@
 /*
  * Calls of libc by what is counted: the linker is told to bring them here
  * (--wrap, see CMakeLists.txt), and the compiler to make no code of its own for
- * them. Memory and string functions count the bytes that they must look at, the
- * allocator and the locks as calls.
+ * them. Memory and string functions count the bytes that they must look at, locks
+ * what they do when they are free, and the allocator as calls.
  */
 #include "count.h"
 
@@ -126,10 +126,6 @@ void *__wrap_memchr(const void *text, int byte, size_t n)
 CALL(void *, malloc, (size_t size), (size))
 CALL(void *, calloc, (size_t n, size_t size), (n, size))
 CALL(void *, realloc, (void *old, size_t size), (old, size))
-CALL(int, pthread_mutex_lock, (pthread_mutex_t * lock), (lock))
-CALL(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))
-CALL(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
-CALL(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))
 
 void __real_free(void *memory);
 void __wrap_free(void *memory);
@@ -137,6 +133,53 @@ void __wrap_free(void *memory)
 {
 	count_unseen();
 	__real_free(memory);
+}
+
+/*
+ * ---- locks, counted by hand ----
+ *
+ * As glibc has them where they are free and the process has other threads: the
+ * kind of a mutex is read, its owner and users are plain words beside the lock.
+ */
+
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	count_load(&lock->__data.__kind, sizeof(lock->__data.__kind));
+	count_rmw(&lock->__data.__lock);
+	count_load(&lock->__data.__nusers, sizeof(lock->__data.__nusers));
+	count_store(&lock->__data.__nusers, sizeof(lock->__data.__nusers));
+	count_store(&lock->__data.__owner, sizeof(lock->__data.__owner));
+	return __real_pthread_mutex_lock(lock);
+}
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
+{
+	count_load(&lock->__data.__kind, sizeof(lock->__data.__kind));
+	count_store(&lock->__data.__owner, sizeof(lock->__data.__owner));
+	count_load(&lock->__data.__nusers, sizeof(lock->__data.__nusers));
+	count_store(&lock->__data.__nusers, sizeof(lock->__data.__nusers));
+	count_rmw(&lock->__data.__lock);
+	return __real_pthread_mutex_unlock(lock);
+}
+
+int __real_pthread_spin_lock(pthread_spinlock_t *lock);
+int __wrap_pthread_spin_lock(pthread_spinlock_t *lock);
+int __wrap_pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	count_rmw(lock);
+	return __real_pthread_spin_lock(lock);
+}
+
+int __real_pthread_spin_unlock(pthread_spinlock_t *lock);
+int __wrap_pthread_spin_unlock(pthread_spinlock_t *lock);
+int __wrap_pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+	count_store(lock, sizeof(*lock));
+	return __real_pthread_spin_unlock(lock);
 }
 
 /* ---- chance -------------------------------------------------------------- */

@@ -44,7 +44,7 @@ NR == 1 { next }
 		must("instructions", value("instructions") > 3)
 	unseen = value("unseen") == 1
 }
-counted && !unseen { must("lines", value("lines") > 0 || $3 == "rcu") }
+counted && !unseen { must("lines", value("lines") > 0) }
 # The claims that the library makes of its own lookups.
 counted && $2 ~ /^hit/ && !unseen {
 	rows++
@@ -57,11 +57,27 @@ counted && $2 ~ /^hit/ && ($3 == "rcu" || $3 == "rcu-walk") {
 }
 counted && $2 == "hit" && $3 == "lockref" { must("get and put", value("rmw") == 2); lockref = 1 }
 counted && $2 == "hit" && $3 == "refwalk" { must("get and put of each", value("rmw") == 20); refwalk = 1 }
+# And what distinguishes the ways to count references.
+counted && $2 == "ref" && $3 ~ /^(word|word_cas|lockref|rcuref)$/ {
+	refs++
+	must("two read-modify-writes and no store", value("rmw") == 2 && value("shared_stores") == 0)
+	must("one line", value("lines") == 1)
+}
+counted && $2 == "ref" && $3 == "locked_tas" {
+	refs++
+	must("a store of the count and one of the lock each", value("rmw") == 2 && value("shared_stores") == 4)
+}
+counted && $2 == "ref" && $3 == "rcu" {
+	refs++
+	must("nothing that others use is written", value("rmw") == 0 && value("shared_stores") == 0)
+}
 END {
 	n = split(scenarios, s, " ")
 	for (i = 1; i <= n; i++)
 		if (!seen[s[i]])
 			bad = bad "\nno scenario " s[i]
+	if (counted && refs != 6)
+		bad = bad "\nrows of references: " refs
 	if (counted && (rows < 15 || !lockref || !refwalk))
 		bad = bad "\nrows of lookups: " rows
 	if (bad) {

@@ -77,6 +77,7 @@ static void lookup_destroy(void *self)
 	if (lookup->peer.self)
 		lookup->peer.ops->destroy(lookup->peer.self);
 	recorded_fini(&lookup->tree);
+	pathcache_thread_unregister();
 	free(lookup);
 }
 
@@ -179,6 +180,11 @@ static int lookup_create(const struct subject *subject, void **self)
 
 	if (!lookup)
 		return -ENOMEM;
+	error = pathcache_thread_register();
+	if (error) {
+		free(lookup);
+		return error;
+	}
 	lookup->peer.ops = ops;
 	for (const struct question *q = questions; !lookup->question; q++) {
 		if (!strcmp(q->scenario, subject->scenario))

@@ -3,5 +3,7 @@
 
 size_t subjects_all(struct subject *out)
 {
-	return subjects_lookup(out);
+	size_t n = subjects_ref(out);
+
+	return n + subjects_lookup(out + n);
 }

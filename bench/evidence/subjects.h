@@ -15,7 +15,8 @@
 /*
  * unseen: why its accesses cannot be counted, or NULL.
  * depth: components of its path; 0: none.
- * create: Return: 0; -errno. run: n operations, on the thread that created it.
+ * create: Return: 0; -EOPNOTSUPP: not on this system; -errno.
+ * run: n operations, on the thread that created it.
  * own: tell whose memory the operations use; NULL: nobody's but the caller's below.
  */
 struct subject {
@@ -42,7 +43,8 @@ enum {
 /* All of this build. Return: how many, at most SUBJECTS_MAX. */
 size_t subjects_all(struct subject *out);
 
-/* Of the ones above, lookups. Return: how many were placed in out. */
+/* Of the ones above, references and lookups. Return: how many were placed in out. */
+size_t subjects_ref(struct subject *out);
 size_t subjects_lookup(struct subject *out);
 
 /* What the operations read and write for their caller. */
