@@ -177,9 +177,19 @@ static struct bench_thread *slot_of(const struct run *run, unsigned int thread, 
 	return &run->slots[thread * run->cell->nvariants + variant];
 }
 
+/* What bench_pin_order() was told. */
+static const int *pin_order;
+static size_t pin_count;
+
+void bench_pin_order(const int *cpus, size_t n)
+{
+	pin_order = cpus;
+	pin_count = n;
+}
+
 static void pin_to(unsigned int index)
 {
-	int cpu = nth_cpu(index);
+	int cpu = pin_count ? pin_order[index % pin_count] : nth_cpu(index);
 	cpu_set_t set;
 
 	if (cpu < 0)

@@ -68,7 +68,7 @@ struct bench_plan {
 	unsigned int round_ms;
 	unsigned int warmup_ms;
 	unsigned int latency_ms; /* a turn that times single operations; 0: no such */
-	int pin;                 /* thread i stays on the i-th CPU of the process's set */
+	int pin;                 /* thread i stays on the i-th CPU, see bench_pin_order() */
 };
 
 /*
@@ -95,6 +95,12 @@ struct bench_result {
  */
 int bench_run(const struct bench_plan *plan, const struct bench_cell *cell,
               struct bench_result *results);
+
+/*
+ * Where pinned threads go from now on: thread i to cpus[i % n], which stay the
+ * caller's. n 0: to the i-th CPU of the process's set.
+ */
+void bench_pin_order(const int *cpus, size_t n);
 
 /* Whether the threads of the last cell were pinned. */
 bool bench_is_pinned(void);
