@@ -28,7 +28,7 @@ complain "first line is not /* $licence */" \
 scripts=()
 for file in "${texts[@]}"; do
 	case $file in
-	*.sh | *.cmake | *.map | *CMakeLists.txt | dev | .ci/run) scripts+=("$file") ;;
+	*.sh | *.py | *.cmake | *.map | *CMakeLists.txt | dev | .ci/run) scripts+=("$file") ;;
 	esac
 done
 if [[ ${#scripts[@]} -gt 0 ]]; then

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which measured and which predicted row stands beside a published figure.
+
+A published row names its experiment in its own words. The rules below say what
+of ours answers the same question. A row that has no such figure says why; none is
+left out.
+"""
+import collections
+import csv
+import dataclasses
+import re
+
+Pick = collections.namedtuple("Pick", "bench scenario mode where metric")
+Found = collections.namedtuple("Found", "value threads note")
+
+# Published scenario -> bench and scenario of ours.
+SCENARIOS = {
+    "open3": ("lockref", "open3"),
+    "stat2": ("lockref", "stat2"),
+    "mix": ("lockref", "mix"),
+    "sporadic": ("lockref", "sporadic_1k"),
+    "percpu": ("lockref", "percpu"),
+    "hot": ("lockref", "open3"),
+    "disjoint": ("lookup", "disjoint"),
+    "same_file": ("lookup", "same_file"),
+    "depth": ("lookup", "depth"),
+    "hot500": ("lookup", "hot500"),
+    "paths5k": ("lookup", "paths5k"),
+    "paths100k": ("lookup", "paths100k"),
+    "paths400k": ("lookup", "paths400k"),
+}
+
+# How a published row is answered where that is not plain from its names: id or its
+# beginning -> pick. The longest beginning that fits counts.
+RULES = {
+    "degrade/": lambda p: Pick("lockref", "recover", p["variant"], {}, "after"),
+    "degrade/before/": lambda p: Pick("lockref", "recover", p["variant"], {}, "before"),
+    "reorder/": lambda p: Pick("lockref", f"{p['scenario']}_{p['variant']}", "lockref", {}, "rate"),
+    "reorder/freebsd/": lambda p: Pick("lookup", "same_file", "rcu", {}, "rate"),
+    "inc_not_zero/": lambda p: Pick("lockref", "open3", p["variant"], {}, "retries"),
+    "prototype/getppid/": lambda p: Pick("lookup", None, None, {}, "floor_ns"),
+    "fallback/kbuild/": lambda p: Pick("replay", "make", "rcu", {}, "fallback_restart"),
+    "fallback/missing_kbuild/": lambda p: Pick("replay", "make", "rcu", {}, "fallback_missing"),
+}
+
+# What only resembles the published experiment: said beside the figure.
+REMARKS = {
+    "spin/": "a taker of the lock 1,000 times a second",
+    "degrade/": "while readers go on, before the taker comes and after it has left",
+    "hyperclock/": "the word against a mutex on one object, without a table around them",
+    "freebsd/": "stat in place of access",
+    "reorder/": "the word beside a field that is read, not a whole dentry",
+    "file_ref/": "get and put in place of fstat",
+    "fallback/": "a recorded build in place of the running one",
+    "prototype/": "the same question to the library, other paths",
+}
+
+# What cannot be measured here, one sentence each.
+REASONS = {
+    "relax/share/": "a share of a profile of the kernel's spinlocks; no kernel is profiled here",
+    "fallback/vfstest/": "the lookups of bench_lookup's rename_storm are not told apart by how "
+                         "often they began anew",
+    "fallback/missing_vfstest/": "the kernel's test program was not recorded",
+    "freeing/churn/": "every variant here frees after a grace period, so there is none to "
+                      "compare with; scenario churn of bench_miss says what that costs",
+    "prototype/vector/": "the library has the epoch check only; docs/decisions.md says why",
+    "prototype/walk_lfht/": "the library walks its own tables only; docs/decisions.md says why",
+    "prototype/hash/": "a part of a hit, which is not timed apart here",
+    "prototype/section/": "a part of a hit, which is not timed apart here",
+}
+
+
+@dataclasses.dataclass
+class Compared:
+    """A published figure and what stands beside it; a value of None has its reason in note."""
+
+    published: dict
+    measured: Found
+    predicted: Found
+
+
+def read_published(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def rule_of(table, row_id):
+    fitting = [start for start in table if row_id.startswith(start)]
+    return table[max(fitting, key=len)] if fitting else None
+
+
+def split_place(variant):
+    """'rcu-walk at 8' is that mode at 8 components."""
+    mode, _, components = variant.partition(" at ")
+    return mode, {"components": float(components)} if components else {}
+
+
+def pick_of(published):
+    rule = rule_of(RULES, published["id"])
+    if rule:
+        return rule(published)
+    if published["scenario"] not in SCENARIOS:
+        return None
+    mode, where = split_place(published["variant"])
+    metric = "ns" if published["unit"] == "ns" else "rate"
+    return Pick(*SCENARIOS[published["scenario"]], mode, where, metric)
+
+
+def picks_of(published):
+    """What to take, and what to divide it by: None for a figure that is no ratio."""
+    pick = pick_of(published)
+    if not published["unit"].startswith("x of ") or not pick:
+        return pick, None
+    mode, where = split_place(published["unit"][len("x of "):])
+    metric = "ns" if where else "rate"
+    pick = pick._replace(where=where or pick.where, metric=metric)
+    return pick, pick._replace(mode=mode)
+
+
+def is_fit(row, pick):
+    return ((pick.scenario is None or row.scenario == pick.scenario) and
+            (pick.mode is None or row.mode == pick.mode) and
+            all(row.number(key) == value for key, value in pick.where.items()))
+
+
+def metric_of(row, metric):
+    if metric == "rate":
+        return row.mops * 1e6
+    if metric == "ns":
+        return row.ns
+    value = row.number(metric)
+    if value is not None and metric in ("before", "after"):
+        return value * 1e6
+    return value
+
+
+def ratio(row, base, metric):
+    """By the pairs of each round where the bench has them: what disturbs both cancels out."""
+    own, other = row.number("rel"), base.number("rel")
+    if own and other:
+        return own / other if metric == "ns" else other / own
+    value, by = metric_of(row, metric), metric_of(base, metric)
+    return value / by if value is not None and by else None
+
+
+def find(rows, pick, base, workers):
+    """The row with so many threads, else with the most, and its value. None: no such row."""
+    fit = [row for row in rows if is_fit(row, pick)]
+    if base:
+        bases = {row.threads: row for row in rows if is_fit(row, base)}
+        fit = [row for row in fit if row.threads in bases]
+    if not fit:
+        return None
+    row = next((row for row in fit if row.threads == workers), None)
+    row = row or max(fit, key=lambda row: row.threads)
+    if base:
+        return row, ratio(row, bases[row.threads], pick.metric)
+    return row, metric_of(row, pick.metric)
+
+
+def sentence(*parts):
+    return "; ".join(part for part in parts if part)
+
+
+def measure(published, rows, states, cpus):
+    reason = rule_of(REASONS, published["id"])
+    pick, base = picks_of(published)
+    if reason or not pick:
+        return Found(None, None, reason or "nothing here asks this question")
+    own = [row for row in rows if row.bench == pick.bench]
+    found = find(own, pick, base, int(published["workers"]))
+    if not found:
+        missing = states.get(pick.bench, "was not built")
+        if missing == "ran":
+            missing = f"had no rows of {pick.scenario}, {pick.mode} in this run"
+        return Found(None, None, f"not measured in this run: bench_{pick.bench} {missing}")
+    row, value = found
+    if value is None:
+        return Found(None, None, f"bench_{pick.bench} does not tell {pick.metric}")
+    fewer = ""
+    if row.threads != int(published["workers"]):
+        fewer = f"{row.threads} threads, the most here: this machine has {cpus} CPUs"
+    return Found(value, row.threads, sentence(fewer, rule_of(REMARKS, published["id"])))
+
+
+def topology(name):
+    """The part of a machine's name that says how many processors: 2x24x2."""
+    found = re.search(r"\d+(x\d+)+|\d+(?= (cores|CPUs))", name)
+    return found.group(0) if found else name.lower()
+
+
+def is_machine(row, published):
+    name = str(row.extra.get("machine", ""))
+    same = topology(name) == topology(published["machine"])
+    return same and name.startswith("arm") == published["machine"].startswith("arm")
+
+
+def predict(published, rows):
+    if not rows:
+        return Found(None, None, "the model did not run")
+    pick, base = picks_of(published)
+    if not pick or pick.bench != "lockref":
+        return Found(None, None, "the model knows counters, locks and reads, no lookups")
+    own = [row for row in rows if is_machine(row, published)]
+    if not own:
+        return Found(None, None, f"the model has no machine like {published['machine']}")
+    workers = int(published["workers"])
+    found = find([row for row in own if row.threads == workers], pick, base, workers)
+    if not found or found[1] is None:
+        return Found(None, None, "the model has no such row")
+    return Found(found[1], workers, "")
+
+
+def bench_of(published):
+    pick = pick_of(published)
+    return pick.bench if pick else None
+
+
+def compare(published_rows, measured, predicted, states, cpus):
+    return [Compared(row, measure(row, measured, states, cpus), predict(row, predicted))
+            for row in published_rows]
+
+
+def shape(values):
+    """Each value to the first one that is there; None stays None."""
+    first = next((value for value in values if value), None)
+    return [value / first if value is not None and first else None for value in values]
+
+
+def family(compared):
+    """Rows that are one curve: of a table, and of one source where it has several."""
+    row = compared.published
+    return row["table"], row["id"].split("/")[0], row["unit"]
+
+
+COLUMNS = ("id,table,scenario,variant,workers,unit,machine,published,measured,measured_threads,"
+           "measured_note,predicted,predicted_note").split(",")
+
+
+def write(compared, path):
+    """experiments.csv. An empty figure has its reason in the note beside it."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for item in compared:
+            row = item.published
+            writer.writerow(
+                [row[name] for name in COLUMNS[:7]] + [row["value"]] +
+                ["" if value is None else value for value in
+                 (item.measured.value, item.measured.threads, item.measured.note,
+                  item.predicted.value, item.predicted.note)])
