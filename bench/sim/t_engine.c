@@ -186,6 +186,19 @@ static void a_wait_ends_at_its_deadline(void)
 	CHECK(sim.procs[0].locked == 777000);
 }
 
+/* The line comes after the deadline, and one look is had for that. */
+static void a_wait_looks_once_at_least(void)
+{
+	struct sim_writer writer = begin("word");
+
+	sim_write(&writer, (struct sim_instruction){.op = SIM_WAIT, .a = 1, .b = 50000});
+	sim_write(&writer, (struct sim_instruction){.op = SIM_STOP});
+	run_on(&small, &exact, 1);
+	sim_run(&sim, 1, UINT64_MAX);
+	CHECK(sim.now == 100000 + 1000 && !sim.procs[0].ok);
+	CHECK(sim.procs[0].locked == sim.now);
+}
+
 static void a_wait_ends_when_the_word_changes(void)
 {
 	static struct sim_program setter;
@@ -352,6 +365,33 @@ static void counts_are_right_in_the_end(void)
 	}
 }
 
+static bool is_one_or_shared(const struct sim_line *line)
+{
+	bool shared = false;
+
+	for (unsigned int i = 0; i < SIM_CORE_WORDS; i++)
+		shared |= line->sharers[i] != 0;
+	return line->owner < 0 || !shared;
+}
+
+static void a_line_is_modified_in_one_core_or_shared(void)
+{
+	for (size_t i = 0; i < sim_nmodes; i++) {
+		struct sim_cost cost = exact;
+		bool good = true;
+
+		cost.hold = SIM_HOLD_RANDOM;
+		cost.order = SIM_NEAREST;
+		write_pairs_and_stop(sim_modes[i].name);
+		run_on(&large, &cost, PROCS);
+		for (unsigned int n = 0; sim.nevents && n < 20000; n++) {
+			sim_run(&sim, UINT64_MAX, 1);
+			good &= is_one_or_shared(&sim.lines[SIM_OBJECT]);
+		}
+		CHECK(good);
+	}
+}
+
 /* ---- repeatable ---- */
 
 static uint64_t end_of(uint64_t seed)
@@ -368,6 +408,7 @@ static uint64_t end_of(uint64_t seed)
 	for (unsigned int i = 0; i < 8; i++)
 		sim_add(&sim, &program);
 	sim_run(&sim, 2000, UINT64_MAX);
+	CHECK(sim_repeats(&sim) > 0.05);
 	return sim.now;
 }
 
@@ -412,12 +453,14 @@ int main(void)
 	readers_do_not_wait_for_each_other();
 	siblings_share_a_pipeline();
 	a_wait_ends_at_its_deadline();
+	a_wait_looks_once_at_least();
 	a_wait_ends_when_the_word_changes();
 	first_come_first_served_is_fair();
 	nearest_first_starves_nobody();
 	whose_turn_it_is_follows_the_order();
 	locks_let_one_in();
 	counts_are_right_in_the_end();
+	a_line_is_modified_in_one_core_or_shared();
 	a_seed_repeats_a_run();
 	only_the_lockref_stays_degraded();
 	if (failures)
