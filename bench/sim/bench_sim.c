@@ -40,6 +40,7 @@ struct options {
 static const struct sim_effort full = {.ops = 4000, .ops_each = 60, .events = 400000};
 static const struct sim_effort quick = {.ops = 400, .ops_each = 4, .events = 16000};
 /* There are thousands of these. */
+static const struct sim_effort quick_grid = {.ops = 100, .ops_each = 4, .events = 3000};
 static const struct sim_effort full_grid = {.ops = 300, .ops_each = 14, .events = 20000};
 
 static int complain(const char *what, const char *why)
@@ -227,7 +228,7 @@ static int run_grid(const struct sim_model *model, const struct options *opt)
 		.scenarios = opt->scenarios, .modes = opt->modes, .quick = opt->quick};
 	int error;
 
-	grid.effort = opt->quick ? quick : full_grid;
+	grid.effort = opt->quick ? quick_grid : full_grid;
 	grid.effort.seed = opt->seed;
 	if (opt->csv && !(options.csv = bench_csv_create(opt->csv)))
 		return complain(opt->csv, strerror(errno));

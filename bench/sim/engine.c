@@ -307,19 +307,25 @@ static void handle(struct sim *sim, const struct sim_event *event)
 	}
 }
 
-void sim_init(struct sim *sim, const struct sim_machine *machine, const struct sim_cost *cost,
-              uint64_t seed)
+static void init_lines(struct sim *sim, size_t first, size_t n)
 {
-	memset(sim, 0, sizeof(*sim));
-	sim->machine = *machine;
-	sim->cost = *cost;
-	sim->random = seed;
-	sim->sleepers = -1;
-	for (size_t i = 0; i < SIM_MAX_LINES; i++) {
+	memset(&sim->lines[first], 0, n * sizeof(sim->lines[0]));
+	for (size_t i = first; i < first + n; i++) {
 		struct sim_line *line = &sim->lines[i];
 
 		line->owner = line->from = line->first = line->last = line->active = -1;
 	}
+}
+
+void sim_init(struct sim *sim, const struct sim_machine *machine, const struct sim_cost *cost,
+              uint64_t seed)
+{
+	memset(sim, 0, offsetof(struct sim, events));
+	sim->machine = *machine;
+	sim->cost = *cost;
+	sim->random = seed;
+	sim->sleepers = -1;
+	init_lines(sim, 0, SIM_SHARED_LINES);
 }
 
 void sim_add(struct sim *sim, const struct sim_program *program)
@@ -327,6 +333,8 @@ void sim_add(struct sim *sim, const struct sim_program *program)
 	unsigned int cores = sim->machine.sockets * sim->machine.cores;
 	struct sim_proc *proc = &sim->procs[sim->nprocs];
 
+	memset(proc, 0, sizeof(*proc));
+	init_lines(sim, SIM_SHARED_LINES + SIM_OWN_LINES * sim->nprocs, SIM_OWN_LINES);
 	proc->program = program;
 	proc->deadline = UINT64_MAX;
 	proc->core = (uint16_t)(sim->nprocs % cores);

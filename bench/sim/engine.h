@@ -117,9 +117,6 @@ struct sim_event {
 struct sim {
 	struct sim_machine machine;
 	struct sim_cost cost;
-	struct sim_proc procs[SIM_MAX_PROCS];
-	struct sim_line lines[SIM_MAX_LINES];
-	struct sim_event events[4 * SIM_MAX_PROCS];
 	uint8_t running[64 * SIM_CORE_WORDS]; /* by core */
 	size_t nevents;
 	uint64_t counter;
@@ -131,6 +128,10 @@ struct sim {
 	uint64_t random;
 	unsigned int nprocs;
 	int32_t sleepers; /* first that sleeps, oldest first */
+	/* Large, and only as far as there are processors. */
+	struct sim_event events[4 * SIM_MAX_PROCS];
+	struct sim_proc procs[SIM_MAX_PROCS];
+	struct sim_line lines[SIM_MAX_LINES];
 };
 
 /* All lines unused, no processor yet. */
