@@ -57,9 +57,10 @@ static const char usage[] =
 	"who owns a cache line, and compare with published figures.\n"
 	"  --published FILE  the published figures (default: bench/published.csv of the\n"
 	"                    source tree)\n"
-	"  --csv FILE        write rows for all machines, scenarios, modes and workers\n"
+	"  --csv FILE        write rows for all machines, scenarios, modes and workers,\n"
+	"                    and (scenario published) for the published figures\n"
 	"  --scenario LIST   only these rows, separated by commas\n"
-	"  --mode LIST       only these rows\n"
+	"  --mode LIST       only these rows, and none of published figures\n"
 	"  --order ORDER     whose request of a line comes next: nearest (default), fifo\n"
 	"  --hold HOLD       how long an owner keeps a line that somebody wants: random\n"
 	"                    (default: any part of a transfer), half (of it), none\n"
@@ -79,7 +80,7 @@ static int print_usage(void)
 	fputs("scenarios:", stdout);
 	for (size_t i = 0; i < SIM_SCENARIOS; i++)
 		printf(" %s", sim_scenario_names[i]);
-	fputs("\nmodes:", stdout);
+	fputs(" published\nmodes:", stdout);
 	for (size_t i = 0; i < sim_nmodes; i++)
 		printf(" %s", sim_modes[i].name);
 	putchar('\n');
@@ -144,12 +145,20 @@ static int parse_option(struct options *opt, int c)
 	}
 }
 
+/* The other rows of the CSV file: a scenario of its own, since its operations are others. */
+static const char published_name[] = "published";
+
+static bool is_scenario(const char *name)
+{
+	return sim_scenario_is_known(name) || !strcmp(name, published_name);
+}
+
 static int check_names(const struct options *opt)
 {
 	const char *unknown;
 	char name[64];
 
-	unknown = bench_find_unknown(opt->scenarios, sim_scenario_is_known, name, sizeof(name));
+	unknown = bench_find_unknown(opt->scenarios, is_scenario, name, sizeof(name));
 	if (unknown)
 		return bad_usage("no such scenario: ", unknown);
 	unknown = bench_find_unknown(opt->modes, sim_mode_is_known, name, sizeof(name));
@@ -221,7 +230,8 @@ static void print_choices(const struct sim_model *model, FILE *out)
 	fputc('\n', out);
 }
 
-static int run_grid(const struct sim_model *model, const struct options *opt)
+static int run_grid(const struct sim_model *model, const struct options *opt,
+                    const struct sim_predictions *predictions)
 {
 	struct sim_model grid = *model;
 	struct sim_grid_options options = {
@@ -232,6 +242,8 @@ static int run_grid(const struct sim_model *model, const struct options *opt)
 	grid.effort.seed = opt->seed;
 	if (opt->csv && !(options.csv = bench_csv_create(opt->csv)))
 		return complain(opt->csv, strerror(errno));
+	if (options.csv && !opt->modes && bench_is_listed(opt->scenarios, published_name))
+		sim_write_predictions(model->published, predictions, options.csv);
 	error = sim_grid_run(&grid, &options, stdout);
 	if (error)
 		complain("the grid", strerror(-error));
@@ -260,7 +272,7 @@ static int run(struct sim_model *model, const struct options *opt,
 	sim_print_shapes(model->published, predictions, stdout);
 	if (!opt->quick)
 		print_choices(model, stdout);
-	return run_grid(model, opt);
+	return run_grid(model, opt, predictions);
 }
 
 int main(int argc, char **argv)

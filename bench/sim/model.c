@@ -23,10 +23,9 @@ const struct sim_machine sim_machines[SIM_MACHINES] = {
 
 /*
  * From literature, for all tables alike.
- * Far: on machines of two sockets an atomic on a line that is modified in the
- * other socket takes 2 to 3.5 times as long as within one (David, Guerraoui,
- * Trigonakis: Everything You Always Wanted to Know About Synchronization,
- * SOSP 2013, latencies by distance).
+ * Far: across sockets an operation on a line takes 2 to 7.5 times as long as
+ * within one (David, Guerraoui, Trigonakis: Everything You Always Wanted to Know
+ * About Synchronization but Were Afraid to Ask, SOSP 2013; two to eight sockets).
  * Pause: up to 140 cycles since Skylake (Intel's optimization manual), here of
  * 3 GHz. Arm's yield is a hint that costs an instruction.
  */

@@ -144,6 +144,29 @@ void sim_print_tables(const struct sim_published *published,
 	}
 }
 
+/* The time of one operation is not told: of per-CPU counts the rate is each reader's. */
+static void write_prediction(const struct sim_row *row, const struct sim_prediction *prediction,
+                             FILE *csv)
+{
+	struct bench_cell cell = {.bench = "sim", .scenario = "published", .threads = row->workers};
+	bool is_rate = !strcmp(row->unit, "op/s");
+	struct bench_result result = {.mops = is_rate ? prediction->value / 1e6 : 0};
+	char extra[256];
+
+	snprintf(extra, sizeof(extra), "machine=%s;published=%s;value=%.8g;standing=%s",
+	         row->machine, row->id, prediction->value,
+	         prediction->standing == SIM_FITTED ? "solved" : "predicted");
+	bench_csv_row(csv, &cell, row->variant, &result, extra);
+}
+
+void sim_write_predictions(const struct sim_published *published,
+                           const struct sim_predictions *predictions, FILE *csv)
+{
+	for (size_t i = 0; i < published->n; i++)
+		if (predictions->of[i].standing != SIM_OUTSIDE)
+			write_prediction(&published->rows[i], &predictions->of[i], csv);
+}
+
 /* ---- shapes ---- */
 
 /* The ratio in the published figures or in the model's; NAN when one is missing. */

@@ -20,6 +20,13 @@ void sim_print_constants(const struct sim_model *model, FILE *out);
 void sim_print_tables(const struct sim_published *published,
                       const struct sim_predictions *predictions, FILE *out);
 
+/*
+ * A row for each published one that the model covers: scenario "published", its
+ * id, the model's value in its unit and how it came about in extra.
+ */
+void sim_write_predictions(const struct sim_published *published,
+                           const struct sim_predictions *predictions, FILE *csv);
+
 /* Which shapes the model has. Return: how many. */
 size_t sim_count_shapes(const struct sim_published *published,
                         const struct sim_predictions *predictions);

@@ -33,7 +33,16 @@ if grep -q '^on: ' "$work/out"; then fail "the model says that it was measured";
 
 expect '^bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra$' "$work/csv"
 awk -F, '
-NR > 1 && !(NF == 11 && $1 == "sim" && $7 > 0 && $8 > 0 && $9 == $7 && $10 == $7) {
+NF != 11 { bad = bad " line " NR }
+$2 == "published" {
+	if ($11 !~ /^machine=[^;]+;published=[^;]+;value=[0-9.e+]+;standing=(solved|predicted)$/)
+		bad = bad " published " NR
+	published++
+	if ($11 ~ /;published=stat2\/nopause\/2;.*;standing=solved$/ && $8 > 4.1 && $8 < 4.7)
+		fits++
+	next
+}
+NR > 1 && !($1 == "sim" && $7 > 0 && $8 > 0 && $9 == $7 && $10 == $7) {
 	bad = bad " line " NR
 }
 NR > 1 && $11 !~ /^machine=(x86-64 2x24x2|x86-64 2x48x2);retries=/ { bad = bad " machine " NR }
@@ -49,6 +58,8 @@ END {
 	for (i = 1; i <= n; i++)
 		if (seen[want[i]] != 2)
 			bad = bad " " want[i] " is there " seen[want[i]] + 0 " times"
+	if (published < 60 || fits != 1)
+		bad = bad " published rows " published + 0 ", " fits + 0 " fit"
 	if (bad) {
 		print "wrong in the CSV file:" bad
 		exit 1
@@ -81,6 +92,10 @@ if cmp -s "$work/once" "$work/again"; then fail "they change nothing"; fi
 expect 'first come, first served' "$work/out2"
 
 refuses 2 'no such scenario: warp' --scenario open3,warp
+"$bench" --quick --scenario published --csv "$work/again" >"$work/out2" 2>"$work/err" ||
+	fail "it failed with --scenario published"
+[ "$(cut -d, -f2 "$work/again" | sort -u | tr '\n' ' ')" = 'published scenario ' ] ||
+	fail "other rows beside those of published figures"
 refuses 2 'no such mode: magic' --mode magic
 refuses 2 'no such order: lifo' --order lifo
 refuses 2 'no such hold: long' --hold long
