@@ -275,7 +275,7 @@ static int run_trace(struct replay *replay, const char *file)
 		free(run);
 		return complain(file, error);
 	}
-	run->name = trace_name(file);
+	snprintf(run->name, sizeof(run->name), "%s", trace_name(file));
 	error = run_play(replay, run);
 	if (error)
 		complain(run->name, error);
@@ -321,6 +321,7 @@ int main(int argc, char **argv)
 	if (error)
 		return error > 0 ? 0 : 2;
 	choose_place();
+	replay_catch_signals();
 	choose_rivals(&replay);
 	if (replay.opt.csv) {
 		replay.csv = bench_csv_create(replay.opt.csv);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _GNU_SOURCE
 #include "passes.h"
 #include "replay.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,24 @@ enum {
 	SETTLING = 1,   /* passes before the hot ones: memos are made of what is asked again */
 	WALL_LIMIT = 6, /* a hot turn lasts so many times its query time at most */
 };
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+void replay_catch_signals(void)
+{
+	const struct sigaction action = {.sa_handler = stop,
+	                                 .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
 
 /* ---- are they right? ---- */
 
@@ -30,6 +50,7 @@ static int check_rival(struct replay_run *run, const struct rival_ops *ops, size
 		if (!error)
 			play_checked(&run->play, &rival, hot);
 		wrong += hot->wrong;
+		error = stopped && !error ? -EINTR : error;
 	}
 	ended = play_end(&rival);
 	if (!error && rival_is_exact(ops) && (cold->wrong || wrong)) {
@@ -157,6 +178,7 @@ static int measure_rounds(const struct replay *replay, struct replay_run *run)
 			size_t v = (r + i) % n;
 
 			error = time_rival(replay, run, replay->rivals[v], v * rounds + r);
+			error = stopped && !error ? -EINTR : error;
 		}
 	}
 	for (int pass = 0; pass < REPLAY_PASSES && !error; pass++)

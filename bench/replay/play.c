@@ -117,6 +117,11 @@ static void change(struct play *play, struct contestant *rival, const struct ope
 		rival->ops->told(rival->self, &change);
 }
 
+static uint64_t without(uint64_t ns, uint64_t cost)
+{
+	return ns > cost ? ns - cost : 0;
+}
+
 /* The clock is read where queries end and changes begin, and the other way round. */
 void play_timed(struct play *play, struct contestant *rival, struct play_time *time)
 {
@@ -138,8 +143,8 @@ void play_timed(struct play *play, struct contestant *rival, struct play_time *t
 		readings[changes]++;
 		start = now;
 	}
-	time->query_ns += ns[0] - readings[0] * play->clock_ns;
-	time->change_ns += ns[1] - readings[1] * play->clock_ns;
+	time->query_ns += without(ns[0], readings[0] * play->clock_ns);
+	time->change_ns += without(ns[1], readings[1] * play->clock_ns);
 }
 
 /* ---- a pass that is checked ---- */

@@ -48,7 +48,7 @@ struct replay {
 
 /* All figures of one recording. */
 struct replay_run {
-	const char *name;
+	char name[256];
 	struct recording recording;
 	struct play play;
 	struct play_agreement agreement;
@@ -57,9 +57,12 @@ struct replay_run {
 	double *change_ns[REPLAY_PASSES];
 };
 
+/* From here on a signal that ends the process ends the measuring instead, at its next step. */
+void replay_catch_signals(void);
+
 /*
  * Check, then time all rivals by turns. The play is open.
- * Return: 0; -errno; -EIO when a cache gave an answer that was not the kernel's.
+ * Return: 0; -errno; -EINTR after a signal; -EIO when a cache gave an answer that was not the kernel's.
  */
 int replay_measure(const struct replay *replay, struct replay_run *run);
 
