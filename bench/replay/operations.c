@@ -22,11 +22,14 @@ static const char *const words[] = {
 	[OPERATION_UTIME] = "utime",
 };
 
-enum { NWORDS = sizeof(words) / sizeof(words[0]) };
+const char *operation_word(enum operation_kind kind)
+{
+	return words[kind];
+}
 
 static int kind_of(const char *word)
 {
-	for (int i = 0; i < NWORDS; i++) {
+	for (int i = 0; i < OPERATION_KINDS; i++) {
 		if (!strcmp(words[i], word))
 			return i;
 	}
@@ -150,6 +153,7 @@ static int keep(struct recording *recording, const struct operation *op)
 		recording->room = room;
 	}
 	recording->ops[recording->count++] = *op;
+	recording->kinds[op->kind]++;
 	if (operation_is_change(op))
 		recording->changes++;
 	else

@@ -31,6 +31,7 @@ enum operation_kind {
 	OPERATION_CHMOD,
 	OPERATION_CHOWN,
 	OPERATION_UTIME,
+	OPERATION_KINDS
 };
 
 /*
@@ -63,8 +64,9 @@ struct recording {
 	struct operation *ops;
 	size_t count, room;
 	size_t queries, changes;
-	size_t distinct;   /* paths of queries, as they are spelled */
-	double mean_depth; /* of queries */
+	size_t kinds[OPERATION_KINDS]; /* how many of each */
+	size_t distinct;               /* paths of queries, as they are spelled */
+	double mean_depth;             /* of queries */
 	struct operation_skip skips[OPERATION_SKIPS_MAX];
 	size_t nskips;
 	bool opens_as_lookups;
@@ -107,6 +109,9 @@ static inline bool operation_follows(enum operation_kind kind)
 int recording_read(struct recording *recording, const char *file, bool opens_as_lookups);
 
 void recording_fini(struct recording *recording);
+
+/* The word of a kind in the file. */
+const char *operation_word(enum operation_kind kind);
 
 /*
  * path without "//", "/." and "..", to which size bytes suffice if they do for path.

@@ -66,6 +66,8 @@ done
 "$bench" --quick --csv "$work/csv" "$work/small.trace" >"$work/out" 2>"$work/err" ||
 	fail "the bench failed"
 expect '^small: 25 queries of 13 paths, 11 changes; left out: 1 getxattr, 2 path$' "$work/out"
+expect '^of these: stat 13, lstat 2, access 2, readlink 3, open 2, opendir 1, opennf 1, exec 1, create 2, ' \
+	"$work/out"
 expect '^as recorded: 36 of 36 results \(100\.00 %\); 0 places could not be made$' "$work/out"
 expect '^floor of a system call here: getppid [0-9.]+ ns, of a query [0-9.]+ ns' "$work/out"
 expect '^pass +mode .* x syscall +x \(call - floor\)' "$work/out"

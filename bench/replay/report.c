@@ -142,12 +142,19 @@ static void table_row(struct bench_table *table, const struct replay *replay,
 static void print_head(const struct replay *replay, const struct replay_run *run)
 {
 	const struct recording *recording = &run->recording;
+	int seen = 0;
 
 	printf("\n%s: %zu queries of %zu paths, %zu changes", run->name, recording->queries,
 	       recording->distinct, recording->changes);
 	for (size_t i = 0; i < recording->nskips; i++)
 		printf("%s %zu %s", i ? "," : "; left out:", recording->skips[i].count,
 		       recording->skips[i].word);
+	putchar('\n');
+	for (int kind = 0; kind < OPERATION_KINDS; kind++) {
+		if (recording->kinds[kind])
+			printf("%s%s %zu", seen++ ? ", " : "of these: ",
+			       operation_word((enum operation_kind)kind), recording->kinds[kind]);
+	}
 	printf("\nas recorded: %zu of %zu results (%.2f %%); %zu places could not be made\n",
 	       run->agreement.agree, recording->count, 100 * agreement(run),
 	       run->play.origin.left_out);
