@@ -104,12 +104,18 @@ static void see_absent(uint32_t *flags, bool follows)
 		*flags |= PLACE_LED_NOWHERE;
 }
 
+/* Behind the one that at is; the root's path is "". */
+static const char *next_slash(const char *at)
+{
+	return *at ? strchr(at + 1, '/') : NULL;
+}
+
 /* Directories above path were there. Return: whether one of them has been changed. */
 static bool see_above(struct origin *origin, const char *path)
 {
 	bool changed = false;
 
-	for (const char *at = path; (at = strchr(at + 1, '/'));) {
+	for (const char *at = path; (at = next_slash(at));) {
 		uint32_t *flags = place(origin, path, (size_t)(at - path));
 
 		if (!flags)
@@ -123,7 +129,7 @@ static bool see_above(struct origin *origin, const char *path)
 /* ENOENT below a file would have been ENOTDIR: what is there above path is a directory. */
 static void see_searched(struct origin *origin, const char *path)
 {
-	for (const char *at = path; (at = strchr(at + 1, '/'));) {
+	for (const char *at = path; (at = next_slash(at));) {
 		uint32_t *flags = place(origin, path, (size_t)(at - path));
 
 		if (flags && !(*flags & PLACE_CHANGED))
