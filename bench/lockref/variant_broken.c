@@ -26,35 +26,29 @@ static uint64_t broken_count(const void *ref)
 	return atomic_load_explicit(&broken->count, memory_order_relaxed);
 }
 
-static void broken_add(struct broken *broken, uint64_t delta)
+static void broken_add(struct broken *broken, struct ref_thread *thread, uint64_t delta)
 {
 	uint64_t count = atomic_load_explicit(&broken->count, memory_order_relaxed);
 
-	if (count % 4 == 0)
+	if (thread->retries++ % 16 == 0)
 		sched_yield();
 	atomic_store_explicit(&broken->count, count + delta, memory_order_relaxed);
 }
 
 static bool broken_get(const struct ref_site *site, struct ref_thread *thread, const void *how)
 {
-	(void)thread, (void)how;
-	broken_add(site->ref, 1);
+	(void)how;
+	broken_add(site->ref, thread, 1);
 	return true;
 }
 
 static void broken_put(const struct ref_site *site, struct ref_thread *thread, const void *how)
 {
-	(void)thread, (void)how;
-	broken_add(site->ref, UINT64_MAX);
+	(void)how;
+	broken_add(site->ref, thread, UINT64_MAX);
 }
 
-static void broken_lock(const struct ref_site *site, struct ref_thread *thread, const void *how)
-{
-	(void)site, (void)thread, (void)how;
-	sched_yield();
-}
-
-REF_LOOPS(broken, broken_get, broken_put, broken_lock, broken_lock, NULL);
+REF_LOOPS(broken, broken_get, broken_put, ref_site_lock, ref_site_unlock, NULL);
 
 const struct ref_variant ref_broken = {
 	.mode = "broken",

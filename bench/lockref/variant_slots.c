@@ -58,12 +58,11 @@ static int barrier_register(void)
 	return 0;
 }
 
-/* All threads' sequences begin anew, and all have a full barrier. */
+/* All threads' sequences begin anew, and all threads have a full barrier. */
 static void barrier_everywhere(void)
 {
-	if (rseq_area())
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ);
-	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	membarrier(rseq_area() ? MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ
+	                       : MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 /* ---- counting ---- */
