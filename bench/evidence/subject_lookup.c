@@ -215,6 +215,7 @@ static const struct {
 	{&peer_lockref, NULL},
 	{&peer_refwalk, NULL},
 	{&peer_locked, NULL},
+	{&peer_private, NULL},
 #if BENCH_HAVE_LFHT
 	{&peer_lfht, "a library"},
 #endif
@@ -223,6 +224,9 @@ static const struct {
 #endif
 #if BENCH_HAVE_GLIB
 	{&peer_glib, "a library"},
+#endif
+#if BENCH_HAVE_TBB
+	{&peer_tbb, "a library"},
 #endif
 };
 
