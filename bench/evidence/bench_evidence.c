@@ -14,7 +14,7 @@
  * is sampled, so small differences are differences.
  *
  * Not shown: time. A lookup's loop adds some instructions to each, the same
- * for all rivals. Where code cannot be seen into there is no count but a dash.
+ * for all rivals. Where code cannot be seen into it says so, instead of a count.
  */
 #include "evidence.h"
 #include "harness.h"
@@ -209,13 +209,14 @@ static int loop_subjects(uint64_t n, size_t tries)
 
 /* ---- report ---- */
 
-/* One figure of what was counted, or a dash. */
-static const char *figure(const struct evidence *row, const char *name, char *buf, size_t size)
+/* One figure of what was counted, or why there is none. */
+static const char *figure(const struct subject *subject, const struct evidence *row,
+                          const char *name, char *buf, size_t size)
 {
 	double value = evidence_value(row, name);
 
 	if (value < 0)
-		return "-";
+		return subject->unseen && strcmp(name, "instructions") ? subject->unseen : "-";
 	snprintf(buf, size, value == (double)(uint64_t)value ? "%.0f" : "%.1f", value);
 	return buf;
 }
@@ -232,7 +233,7 @@ static void add_row(struct bench_table *table, const struct subject *subject,
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "\t%s",
-		                       figure(row, names[i], buf, sizeof(buf)));
+		                       figure(subject, row, names[i], buf, sizeof(buf)));
 	bench_table_row(table, "%s\t%s%s", subject->scenario, subject->mode, text);
 }
 
@@ -250,11 +251,7 @@ static void print_report(void)
 	}
 	bench_table_print(&table, stdout);
 	bench_table_fini(&table);
-	for (size_t i = 0; i < nsubjects; i++) {
-		if (subjects[i].unseen && !seen_before(i, true))
-			printf("not counted: accesses of %s: %s\n", subjects[i].mode,
-			       subjects[i].unseen);
-	}
+	puts("not counted: asm: accesses by assembly; lib: by another library; -: not in this build");
 }
 
 static void write_rows(FILE *csv)
@@ -272,8 +269,9 @@ static void write_rows(FILE *csv)
 
 		evidence_text(&rows[i], extra, sizeof(extra));
 		if (subjects[i].unseen)
-			snprintf(extra + strlen(extra), sizeof(extra) - strlen(extra), "%sunseen=1",
-			         *extra ? ";" : "");
+			snprintf(extra + strlen(extra), sizeof(extra) - strlen(extra),
+			         "%sshared_stores=%s;rmw=%s;lines=%s", *extra ? ";" : "",
+			         subjects[i].unseen, subjects[i].unseen, subjects[i].unseen);
 		bench_csv_row(csv, &cell, subjects[i].mode, &none, extra);
 	}
 }

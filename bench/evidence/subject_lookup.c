@@ -210,23 +210,19 @@ static const struct {
 	const struct peer_ops *ops;
 	const char *unseen;
 } rivals[] = {
-	{&peer_rcu, NULL},
-	{&peer_rcu_walk, NULL},
-	{&peer_lockref, NULL},
-	{&peer_refwalk, NULL},
-	{&peer_locked, NULL},
-	{&peer_private, NULL},
+	{&peer_rcu, NULL},     {&peer_rcu_walk, NULL}, {&peer_lockref, NULL},
+	{&peer_refwalk, NULL}, {&peer_locked, NULL},   {&peer_private, NULL},
 #if BENCH_HAVE_LFHT
-	{&peer_lfht, "a library"},
+	{&peer_lfht, "lib"},
 #endif
 #if BENCH_HAVE_CK
-	{&peer_ck, "a library, and assembly"},
+	{&peer_ck, "lib"},
 #endif
 #if BENCH_HAVE_GLIB
-	{&peer_glib, "a library"},
+	{&peer_glib, "lib"},
 #endif
 #if BENCH_HAVE_TBB
-	{&peer_tbb, "a library"},
+	{&peer_tbb, "lib"},
 #endif
 };
 

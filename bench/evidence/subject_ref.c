@@ -74,7 +74,7 @@ size_t subjects_ref(struct subject *out)
 			out[n++] = (struct subject){
 				.scenario = scenarios[s],
 				.mode = ref_variants[v]->mode,
-				.unseen = ref_variants[v]->traits & REF_UNSEEN ? "assembly" : NULL,
+				.unseen = ref_variants[v]->traits & REF_UNSEEN ? "asm" : NULL,
 				.arg = ref_variants[v],
 				.create = ref_create,
 				.run = ref_run,

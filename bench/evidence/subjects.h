@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 /*
- * unseen: why its accesses cannot be counted, or NULL.
+ * unseen: why its accesses cannot be counted: "asm", "lib" (another library's
+ *   code); NULL: they can.
  * depth: components of its path; 0: none.
  * create: Return: 0; -EOPNOTSUPP: not on this system; -errno.
  * run: n operations, on the thread that created it.
