@@ -14,6 +14,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "page_smoke: $*" >&2; cat "$work/out" >&2 || true; exit 1; }
 check() { "$here/check_page.sh" "$1" >"$work/out" 2>&1; }
 
+command -v python3 >/dev/null || { echo "no python3: ./dev setup bench" >&2; exit 77; }
 command -v gnuplot >/dev/null || { echo "no gnuplot: ./dev setup bench" >&2; exit 77; }
 python3 "$here/invented.py" "$work/run"
 python3 "$here/report.py" "$work/run" >"$work/out"
@@ -23,19 +24,17 @@ check "$work/run/report.html" || status=$?
 [[ $status -ne 77 ]] || { cat "$work/out"; exit 77; }
 [[ $status -eq 0 ]] || fail "the page of the invented run has faults"
 
-# Controls: a page is changed, and the fault is named.
-finds() {
-	local wanted=$1
-	shift
-	sed "$@" "$work/run/report.html" >"$work/run/bad.html"
-	! check "$work/run/bad.html" || fail "not noticed: $wanted"
-	grep -q "$wanted" "$work/out" || fail "it was not named: $wanted"
-}
-finds 'broken picture: charts/none.svg' 's|charts/depth.svg|charts/none.svg|'
-finds 'empty table: What ran' '/What ran<\/b>/,/<\/tbody>/{s|<tbody>.*|<tbody></tbody>|;/^<tr>/d}'
-finds 'cell without a reason' '0,/<td class="text">lookup<\/td>/s|<td class="text">lookup</td>|<td></td>|'
-finds 'ReferenceError' 's|</body>|<script>no_such_thing()</script></body>|'
-finds 'wider than the window' 's|<h1>|<h1 style="width: 3000px">|'
+# Controls: a page with one fault of each kind, and every one is named.
+sed -e 's|charts/depth.svg|charts/none.svg|' -e 's|<h1>|<h1 style="width: 3000px">|' \
+	-e 's|</body>|<script>no_such_thing()</script></body>|' \
+	-e '/What ran<\/b>/,/<\/tbody>/{s|<tbody>.*|<tbody></tbody>|;/^<tr>/d}' \
+	-e '0,/<td class="text">open3<\/td>/s|<td class="text">open3</td>|<td></td>|' \
+	"$work/run/report.html" >"$work/run/bad.html"
+! check "$work/run/bad.html" || fail "no fault was noticed"
+for fault in 'broken picture: charts/none.svg' 'empty table: What ran' \
+	'cell without a reason: open3' 'ReferenceError' 'wider than the window'; do
+	grep -q "$fault" "$work/out" || fail "not noticed: $fault"
+done
 
 # The benches that are built, on little.
 mkdir -p "$work/tree/a/b/c" "$work/own"
