@@ -74,7 +74,7 @@ def table(caption, explained, heads, body, on):
     lines = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in body)
     below = "".join(f'<p class="on">on: {escape(line)}</p>' for line in on)
     return (f'<div class="wide"><table><caption><b>{escape(caption)}</b> {escape(explained)}'
-            f"</caption><thead><tr>{head}</tr></thead>\n<tbody>{lines}</tbody></table></div>{below}")
+            f"</caption><thead><tr>{head}</tr></thead>\n<tbody>{lines}\n</tbody></table></div>{below}")
 
 
 def machine_of(run):
@@ -241,8 +241,8 @@ def page(run_kind, runs, charts, missing, compared):
         ("model", "All that the model predicts", section_rows(model)),
     ]
     links = "".join(f'<a href="#{name}">{title}</a>' for name, title, _ in sections)
-    body = "".join(f'<section id="{name}"><h2>{title}</h2>{text}</section>'
-                   for name, title, text in sections)
+    body = "\n".join(f'<section id="{name}"><h2>{title}</h2>{text}</section>'
+                     for name, title, text in sections)
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>pathcache: benchmarks</title><style>\n{style}</style></head>"

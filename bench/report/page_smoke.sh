@@ -27,7 +27,7 @@ check "$work/run/report.html" || status=$?
 # Controls: a page with one fault of each kind, and every one is named.
 sed -e 's|charts/depth.svg|charts/none.svg|' -e 's|<h1>|<h1 style="width: 3000px">|' \
 	-e 's|</body>|<script>no_such_thing()</script></body>|' \
-	-e '/What ran<\/b>/,/<\/tbody>/{s|<tbody>.*|<tbody></tbody>|;/^<tr>/d}' \
+	-e '/What ran<\/b>/,/<\/tbody>/{s|<tbody>.*|<tbody>|;/^<tr>/d}' \
 	-e '0,/<td class="text">open3<\/td>/s|<td class="text">open3</td>|<td></td>|' \
 	"$work/run/report.html" >"$work/run/bad.html"
 ! check "$work/run/bad.html" || fail "no fault was noticed"
