@@ -2,6 +2,7 @@
 """Charts of a run, drawn by gnuplot as SVG files."""
 import collections
 import dataclasses
+import html
 import shutil
 import subprocess
 
@@ -227,19 +228,18 @@ def curve(chart, number, series):
             f"pointsize 0.9 title {quoted(series.label)}")
 
 
-def script(chart, path):
+def script(chart):
     low, high = x_range(chart)
     bottom, top = y_range(chart)
     lines = [
         'set terminal svg size 820,440 dynamic enhanced font "DejaVu Sans,Helvetica,Arial,14" '
         'background rgb "white"',
-        f'set output "{path}"',
         f"set title {quoted(chart.title)} font ',16'",
         f"set xlabel {quoted(chart.xlabel)}",
         f"set ylabel {quoted(chart.ylabel)}",
         "set key outside right center vertical reverse Left samplen 2 spacing 1.25",
         'set border 3 linecolor rgb "#444444"',
-        "set tics nomirror",
+        "set tics nomirror out",
         'set grid ytics linecolor rgb "#dddddd" linewidth 1',
         "set logscale y 10",
         'set format y "%.10g"',
@@ -247,7 +247,7 @@ def script(chart, path):
         f"set xrange [{low:g}:{high:g}]",
         f"set xtics ({x_ticks(chart)})",
     ]
-    if top / bottom < 300:
+    if top / bottom < 1000:
         lines.append("set ytics add (" + ", ".join(y_ticks(bottom, top)) + ")")
     if chart.xlog:
         lines.append(f"set logscale x {chart.xlog}")
@@ -267,6 +267,12 @@ def y_ticks(bottom, top):
         scale *= 10
 
 
+def tidy(svg, title):
+    """With a title that says something, and as a file in a repository should be."""
+    svg = svg.replace("<title>Gnuplot</title>", f"<title>{html.escape(title)}</title>")
+    return "".join(line.rstrip() + "\n" for line in svg.splitlines())
+
+
 def draw(charts, folder):
     """Draw what has points. Return: why a chart is missing, by its file."""
     missing = {chart.file: "no rows for it in this run" for chart in charts if not chart.series}
@@ -279,8 +285,10 @@ def draw(charts, folder):
         if not gnuplot:
             missing[chart.file] = "gnuplot is not installed"
             continue
-        done = subprocess.run([gnuplot], input=script(chart, folder / chart.file), text=True,
-                              capture_output=True, check=False)
+        done = subprocess.run([gnuplot], input=script(chart), text=True, capture_output=True,
+                              check=False)
         if done.returncode or done.stderr:
             missing[chart.file] = "gnuplot failed: " + done.stderr.strip()[:200]
+            continue
+        (folder / chart.file).write_text(tidy(done.stdout, chart.title), encoding="utf-8")
     return missing
