@@ -146,22 +146,34 @@ def latency(rows, bench, scenario, modes, name, title):
                  style="points")
 
 
-def model(rows, published, scenario, machine):
-    rows = [row for row in select(rows, "sim", (scenario,))
-            if machine in str(row.extra.get("machine", ""))]
+def model_modes(rows):
+    rows = [row for row in select(rows, "sim", ("open3",))
+            if row.extra.get("machine") == "x86-64 2x24x2"]
     series = of_modes(rows, COUNTED, lambda row: row.threads, lambda row: row.mops)
+    return Chart("model-modes.svg", "sim",
+                 "MODEL, not measured: get and put of one object, 2 x 24 cores x 2",
+                 "Predicted, without the work of a program around it: more is better.",
+                 "workers", "million pairs a second", series, 2)
+
+
+def model_published(compared, table):
+    """Published and predicted, by the work of the programs that were measured."""
+    series = []
     for mode in ("lockref", "lockref_pause"):
-        points = [(int(row["workers"]), float(row["value"]) / 1e6) for row in published
-                  if row["table"] == scenario and row["variant"] == mode]
-        if points and rows:
-            series.append(Series(f"{mode}, published", mode, points))
-    return Chart(f"model-{scenario}.svg", "sim",
-                 f"MODEL, not measured: {scenario} on 2 x 24 cores x 2, by workers",
-                 "Predicted, with the published figures beside it: more is better.",
+        own = [item for item in compared if item.published["table"] == table and
+               item.published["variant"] == mode and item.predicted.value]
+        for which, value in (("model", lambda item: item.predicted.value),
+                             ("published", lambda item: float(item.published["value"]))):
+            points = [(int(item.published["workers"]), value(item) / 1e6) for item in own]
+            if points:
+                series.append(Series(f"{mode}, {which}", mode, points))
+    return Chart(f"model-{table}.svg", "sim",
+                 f"MODEL, not measured: {table} on 2 x 24 cores x 2",
+                 "Predicted beside published: more is better.",
                  "workers", "million operations a second", series, 2)
 
 
-def all_charts(measured, predicted, published):
+def all_charts(measured, predicted, compared):
     return [
         threads_counted(measured),
         threads_lookup(measured),
@@ -174,8 +186,9 @@ def all_charts(measured, predicted, published):
                 "How long single lookups take: less is better"),
         latency(measured, "lockref", "open3", COUNTED, "latency-open3.svg",
                 "How long a single get and put takes: less is better"),
-        model(predicted, published, "open3", "2x24x2"),
-        model(predicted, published, "stat2", "2x24x2"),
+        model_published(compared, "open3"),
+        model_published(compared, "stat2"),
+        model_modes(predicted),
     ]
 
 

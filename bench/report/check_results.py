@@ -21,7 +21,7 @@ def key(fields):
 
 
 def inputs(folder):
-    own = ("results", "experiments")
+    own = ("results", "experiments", "predictions")
     return [fields for path in sorted(folder.glob("*.csv")) if path.stem not in own
             for fields in read(path)[1:] if len(fields) == 11]
 

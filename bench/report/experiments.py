@@ -42,8 +42,13 @@ RULES = {
                                                "missing_share"),
 }
 
+# What a figure is a second of, where it is not of all threads together: the published
+# rates of reader counts do not grow with the readers, so they are those of each.
+METRICS = {"percpu": "each"}
+
 # What only resembles the published experiment: said beside the figure.
 REMARKS = {
+    "percpu/": "for each reader, as the published figures are read",
     "spin/": "a taker of the lock 1,000 times a second",
     "degrade/": "while readers go on, before the taker comes and after it has left",
     "hyperclock/": "the word against a mutex on one object, without a table around them",
@@ -64,9 +69,9 @@ REASONS = {
     "freeing/churn/": "every variant here frees after a grace period, so there is none to "
                       "compare with; scenario churn of bench_miss says what that costs",
     "prototype/vector/": "the library has the epoch check only; docs/decisions.md says why",
-    "prototype/walk_lfht/": "the library walks its own tables only; docs/decisions.md says why",
-    "prototype/hash/": "a part of a hit, which is not timed apart here",
-    "prototype/section/": "a part of a hit, which is not timed apart here",
+    "prototype/walk/lfht": "the library walks its own tables only; docs/decisions.md says why",
+    "prototype/epoch/hash": "a part of a hit, which is not timed apart here",
+    "prototype/epoch/section": "a part of a hit, which is not timed apart here",
 }
 
 
@@ -102,7 +107,9 @@ def pick_of(published):
     if published["scenario"] not in SCENARIOS:
         return None
     mode, where = split_place(published["variant"])
-    metric = "ns" if published["unit"] == "ns" else "rate"
+    metric = METRICS.get(published["scenario"], "rate")
+    if published["unit"] == "ns":
+        metric = "ns"
     return Pick(*SCENARIOS[published["scenario"]], mode, where, metric)
 
 
@@ -128,6 +135,8 @@ def metric_of(row, metric):
         return row.mops * 1e6
     if metric == "ns":
         return row.ns
+    if metric == "each":
+        return 1e9 / row.ns
     if metric == "missing_share":
         queries = row.number("queries")
         return (row.number("fallback_name") or 0) / queries if queries else None
@@ -182,28 +191,28 @@ def measure(published, rows, states, cpus):
         return Found(None, None, f"bench_{pick.bench} does not tell {pick.metric}")
     fewer = ""
     if row.threads != int(published["workers"]):
-        fewer = f"{row.threads} threads, the most here: this machine has {cpus} CPUs"
+        fewer = (f"{row.threads} threads, the most here: this machine has {cpus} CPUs"
+                 if row.threads > 1 else f"one thread, the most of bench_{pick.bench}")
     return Found(value, row.threads, sentence(fewer, rule_of(REMARKS, published["id"])))
 
 
-def is_machine(row, published):
-    return row.extra.get("machine") == published["machine"]
+def read_predictions(path):
+    """What bench_sim says of each published figure, by its id; nothing where it did not run."""
+    if not path.exists():
+        return {}
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
 
 
-def predict(published, rows):
-    if not rows:
-        return Found(None, None, "the model did not run")
-    pick, base = picks_of(published)
-    if not pick or pick.bench != "lockref":
-        return Found(None, None, "the model knows counters, locks and reads, no lookups")
-    own = [row for row in rows if is_machine(row, published)]
-    if not own:
-        return Found(None, None, f"the model has no machine like {published['machine']}")
-    workers = int(published["workers"])
-    found = find([row for row in own if row.threads == workers], pick, base, workers)
-    if not found or found[1] is None:
-        return Found(None, None, "the model has no such row")
-    return Found(found[1], workers, "")
+def predict(published, predictions):
+    row = predictions.get(published["id"])
+    if not row:
+        return Found(None, None, "the model says nothing of it" if predictions else
+                     "the model did not run")
+    if row["standing"] == "outside":
+        return Found(None, None, "outside the model: " + row["note"])
+    solved = "its constants were solved from this figure" if row["standing"] == "solved" else ""
+    return Found(float(row["value"]), int(published["workers"]), sentence(solved, row["note"]))
 
 
 def bench_of(published):
@@ -211,8 +220,8 @@ def bench_of(published):
     return pick.bench if pick else None
 
 
-def compare(published_rows, measured, predicted, states, cpus):
-    return [Compared(row, measure(row, measured, states, cpus), predict(row, predicted))
+def compare(published_rows, measured, predictions, states, cpus):
+    return [Compared(row, measure(row, measured, states, cpus), predict(row, predictions))
             for row in published_rows]
 
 

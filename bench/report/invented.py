@@ -89,6 +89,16 @@ def replay():
     yield row("replay", "compile", "rcu", 1, 5, "pass=cold;queries=1000;fallback_name=40")
 
 
+def predictions():
+    yield "id,standing,value,note"
+    for mode, name in (("pause", "lockref_pause"), ("nopause", "lockref")):
+        for workers in (1, 2, 8, 24, 48, 96):
+            standing = "solved" if workers <= 2 else "predicted"
+            yield f'open3/{mode}/{workers},{standing},{COUNTED[name][1]}00000,"a note, of {name}"'
+            yield f'stat2/{mode}/{workers},{standing},{COUNTED[name][0]}00000,""'
+    yield 'freeing/churn/1,outside,0,"grace periods"'
+
+
 def evidence():
     yield "evidence,hit,rcu,1,0.00,1,0.00,0.0000,0.00,0.00,instructions=300;shared_stores=0;rmw=0"
     yield "evidence,ref,locked_mcs,1,0.00,1,0.00,0.0000,0.00,0.00,instructions=40;rmw=asm"
@@ -101,6 +111,7 @@ def main():
         lines = [HEADER, *bench()]
         (folder / f"{bench.__name__}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         (folder / f"{bench.__name__}.txt").write_text(ON, encoding="utf-8")
+    (folder / "predictions.csv").write_text("\n".join(predictions()) + "\n", encoding="utf-8")
     (folder / "runs").write_text("lookup\t61.5\tran\nlockref\t40\tran\nsim\t3\tran\n"
                                  "evidence\t9\tran\nreplay\t9\tran\nbound\t0\twas not built\n"
                                  "miss\t100\ttook longer than there was time\n", encoding="utf-8")

@@ -18,7 +18,7 @@ command -v python3 >/dev/null || { echo "no python3: ./dev setup bench" >&2; exi
 command -v gnuplot >/dev/null || { echo "no gnuplot: ./dev setup bench" >&2; exit 77; }
 python3 "$here/invented.py" "$work/run"
 python3 "$here/report.py" "$work/run" >"$work/out"
-[[ $(find "$work/run/charts" -name '*.svg' | wc -l) -eq 11 ]] || fail "not all charts were drawn"
+[[ $(find "$work/run/charts" -name '*.svg' | wc -l) -eq 12 ]] || fail "not all charts were drawn"
 status=0
 check "$work/run/report.html" || status=$?
 [[ $status -ne 77 ]] || { cat "$work/out"; exit 77; }

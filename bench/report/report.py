@@ -31,8 +31,9 @@ def make(folder, kind, published_path):
     measured, predicted = rows.measured(runs), rows.predicted(runs)
     published = experiments.read_published(published_path)
     states = {run.name: run.state for run in runs}
-    compared = experiments.compare(published, measured, predicted, states, cpus_of(runs))
-    drawings = charts.all_charts(measured, predicted, published)
+    predictions = experiments.read_predictions(folder / "predictions.csv")
+    compared = experiments.compare(published, measured, predictions, states, cpus_of(runs))
+    drawings = charts.all_charts(measured, predicted, compared)
     missing = charts.draw(drawings, folder / "charts")
     rows.write_results(runs, kind, folder)
     experiments.write(compared, folder / "experiments.csv")
