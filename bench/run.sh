@@ -150,7 +150,7 @@ run_one() {
 }
 
 run_all() {
-	local names=() seconds=() arguments=() more name expect args i later left total
+	local names=() seconds=() arguments=() name expect args i later left total
 	while read -r name expect args; do
 		if [[ ! -x $folder/bench_$name ]]; then
 			note "$name" 0 "was not built"
@@ -170,13 +170,10 @@ run_all() {
 				continue
 			fi
 		fi
-		# What the model says of each published figure is no row, and has a file of its own.
-		more=()
-		[[ ${names[i]} != sim ]] || more=(--predictions "$out/predictions.csv")
 		# Words on purpose: the arguments stand in the table above.
 		# shellcheck disable=SC2086
 		run_one "$((i + 1)) of $total: ${names[i]}" "${names[i]}" "${seconds[i]}" "$later" "$left" \
-			${arguments[i]} "${more[@]}"
+			${arguments[i]}
 	done
 	[[ ! -t 2 ]] || printf '\r\e[K' >&2
 }
@@ -185,7 +182,7 @@ forget_last_run() {
 	local name
 	mkdir -p "$out"
 	rm -f "$out/runs" "$out/results.csv" "$out/results.json" "$out/experiments.csv" \
-		"$out/predictions.csv" "$out/report.html"
+		"$out/report.html"
 	for name in $(benches | cut -d' ' -f1); do
 		rm -f "$out/$name.csv" "$out/$name.txt" "$out/$name.err"
 	done

@@ -21,7 +21,7 @@ def key(fields):
 
 
 def inputs(folder):
-    own = ("results", "experiments", "predictions")
+    own = ("results", "experiments")
     return [fields for path in sorted(folder.glob("*.csv")) if path.stem not in own
             for fields in read(path)[1:] if len(fields) == 11]
 

@@ -196,23 +196,21 @@ def measure(published, rows, states, cpus):
     return Found(value, row.threads, sentence(fewer, rule_of(REMARKS, published["id"])))
 
 
-def read_predictions(path):
-    """What bench_sim says of each published figure, by its id; nothing where it did not run."""
-    if not path.exists():
-        return {}
-    with open(path, newline="", encoding="utf-8") as file:
-        return {row["id"]: row for row in csv.DictReader(file)}
+def read_predictions(rows):
+    """The rows in which bench_sim says what it predicts for a published figure, by its id."""
+    return {row.extra["published"]: row for row in rows if "published" in row.extra}
 
 
 def predict(published, predictions):
     row = predictions.get(published["id"])
+    if not predictions:
+        return Found(None, None, "the model did not run")
     if not row:
-        return Found(None, None, "the model says nothing of it" if predictions else
-                     "the model did not run")
-    if row["standing"] == "outside":
-        return Found(None, None, "outside the model: " + row["note"])
-    solved = "its constants were solved from this figure" if row["standing"] == "solved" else ""
-    return Found(float(row["value"]), int(published["workers"]), sentence(solved, row["note"]))
+        return Found(None, None, "outside the model, which knows who owns a line of memory, and "
+                                 "nothing of walks, misses and the kernel")
+    solved = row.extra.get("standing") == "solved"
+    return Found(row.number("value"), row.threads,
+                 "the model's constants were solved from this figure" if solved else "")
 
 
 def bench_of(published):

@@ -31,7 +31,7 @@ def make(folder, kind, published_path):
     measured, predicted = rows.measured(runs), rows.predicted(runs)
     published = experiments.read_published(published_path)
     states = {run.name: run.state for run in runs}
-    predictions = experiments.read_predictions(folder / "predictions.csv")
+    predictions = experiments.read_predictions(predicted)
     compared = experiments.compare(published, measured, predictions, states, cpus_of(runs))
     drawings = charts.all_charts(measured, predicted, compared)
     missing = charts.draw(drawings, folder / "charts")

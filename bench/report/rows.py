@@ -102,7 +102,7 @@ def read_states(folder):
 
 
 def is_input(path):
-    return path.stem not in ("results", "experiments", "predictions")
+    return path.stem not in ("results", "experiments")
 
 
 def read_runs(folder):
