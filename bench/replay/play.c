@@ -217,6 +217,7 @@ static void add_counts(struct rival_counts *sum, const struct rival_counts *coun
 {
 	sum->queries += (uint64_t)sign * counts->queries;
 	sum->hits += (uint64_t)sign * counts->hits;
+	sum->restarts += (uint64_t)sign * counts->restarts;
 	sum->nreasons = counts->nreasons;
 	for (size_t i = 0; i < counts->nreasons; i++) {
 		sum->reasons[i].name = counts->reasons[i].name;

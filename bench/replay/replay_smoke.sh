@@ -87,7 +87,10 @@ function value(name) {
 NF != 11 || $1 != "replay" || $2 != "small" || !($9 <= $7 && $7 <= $10 && $8 > 0) { bad = bad " line " NR }
 { seen[value("pass"), $3]++; wrong[$3] += value("wrong"); scans[$3] += value("fallback_scans") }
 value("pass") == "hot" && $3 == "rcu" { hot = value("hit_rate") }
-value("pass") == "cold" && $3 == "rcu" { cold = value("hit_rate"); names = value("fallback_name") }
+value("pass") == "cold" && $3 == "rcu" {
+	cold = value("hit_rate"); names = value("fallback_name")
+	asked = value("asked_per_query"); restarts = value("restarts_per_query")
+}
 value("agree") != "1.0000" || value("queries") != 26 { bad = bad " figures of line " NR }
 END {
 	n = split(modes, m, " ")
@@ -99,6 +102,8 @@ END {
 		if (m[i] !~ /^(lfht|ck|glib)$/ && wrong[m[i]])
 			bad = bad " " m[i] " is wrong"
 	}
+	if (restarts != "0.00000000" || asked + cold < 0.999 || asked + cold > 1.001)
+		bad = bad " asked " asked " restarts " restarts
 	if (!(cold > 0 && cold < hot && hot < 1 && names > 0))
 		bad = bad " hits " cold " " hot " names " names
 	if (bad) {

@@ -103,6 +103,9 @@ static void csv_row(const struct replay *replay, const struct replay_run *run,
 	say(&extra, ";floor_ns=%.1f;floor_per_query_ns=%.1f;change_ns=%.1f;hit_rate=%.4f;wrong=%zu",
 	    replay->floor_ns, floor_of_query(replay, run), figures->change_ns, hit_rate(counts),
 	    figures->check.wrong);
+	if (rival_is_exact(replay->rivals[rival]))
+		say(&extra, ";restarts_per_query=%.8f;asked_per_query=%.6f",
+		    (double)counts->restarts / (double)recording->queries, 1 - hit_rate(counts));
 	for (size_t i = 0; i < counts->nreasons; i++) {
 		if (counts->reasons[i].n)
 			say(&extra, ";fallback_%s=%ju", counts->reasons[i].name,

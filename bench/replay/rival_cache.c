@@ -170,6 +170,7 @@ static void count(void *self, struct rival_counts *counts)
 	*counts = (struct rival_counts){
 		.queries = stats.lookups,
 		.hits = stats.hits,
+		.restarts = stats.retries,
 		.reasons = {{"name", stats.misses},
 	                    {"start", stats.asked_start},
 	                    {"parent", stats.asked_parent},

@@ -43,10 +43,14 @@ struct change {
 
 enum { REASONS_MAX = 12 };
 
-/* Since create. Reasons: why the system call was asked, or what a change cost. */
+/*
+ * Since create. restarts: walks of a cache that began again since a change raced them.
+ * reasons: why the system call was asked, or what a change cost.
+ */
 struct rival_counts {
 	uint64_t queries;
 	uint64_t hits;
+	uint64_t restarts;
 	struct {
 		const char *name;
 		uint64_t n;

@@ -38,8 +38,10 @@ RULES = {
     "reorder/freebsd/": lambda p: Pick("lookup", "same_file", "rcu", {}, "rate"),
     "inc_not_zero/": lambda p: Pick("lockref", "open3", p["variant"], {}, "retries"),
     "prototype/getppid/": lambda p: Pick("lookup", None, None, {}, "floor_ns"),
-    "fallback/missing_kbuild/": lambda p: Pick("replay", "compile", "rcu", {"pass": "cold"},
-                                               "missing_share"),
+    "fallback/kbuild/": lambda p: Pick("replay", "compile", "rcu-walk", {"pass": "cold"},
+                                      "restarts_per_query"),
+    "fallback/missing_kbuild/": lambda p: Pick("replay", "compile", "rcu-walk", {"pass": "cold"},
+                                              "asked_per_query"),
 }
 
 # What a figure is a second of, where it is not of all threads together: the published
@@ -55,7 +57,7 @@ REMARKS = {
     "freebsd/": "stat in place of access",
     "reorder/": "the word beside a field that is read, not a whole dentry",
     "file_ref/": "get and put in place of fstat",
-    "fallback/": "a recorded compilation, replayed from an empty cache: names asked for, a query",
+    "fallback/": "a recorded build, replayed by one thread through an empty cache",
     "prototype/": "the same question to the library, other paths",
 }
 
