@@ -30,6 +30,13 @@ struct world_options {
 	int64_t start_sec;
 };
 
+/* A lookup, of caches: 0 for other rivals. */
+struct world_rates {
+	double stamps;   /* stores to shared memory that memo hits made */
+	double restarts; /* walks begun again since a change raced them */
+	double misses;   /* answers that were not in memory */
+};
+
 struct world {
 	const struct world_options *opt;
 	struct workload *load;
@@ -40,9 +47,8 @@ struct world {
 	size_t npeers;
 	double bytes_per_file[PEERS_MAX]; /* 0: not known; of one thread where each has its own */
 	uint64_t memos[PEERS_MAX];
-	double stamps
-		[PEERS_MAX]; /* of the last cell: stores to shared memory of memo hits, a lookup */
-	uint64_t dropped;    /* paths that changed since they were recorded */
+	struct world_rates rates[PEERS_MAX]; /* of the last cell */
+	uint64_t dropped;                    /* paths that changed since they were recorded */
 };
 
 /* How the plain system call is called that answers what is asked. */

@@ -157,17 +157,22 @@ static void read_stats(const struct world *world, struct pathcache_stats *stats)
 	}
 }
 
-static void count_stamps(struct world *world, const struct pathcache_stats *before)
+static void count_rates(struct world *world, const struct pathcache_stats *before)
 {
 	struct pathcache_stats now[PEERS_MAX];
 
 	read_stats(world, now);
 	for (size_t i = 0; i < world->npeers; i++) {
-		uint64_t lookups = now[i].lookups - before[i].lookups;
+		double lookups = (double)(now[i].lookups - before[i].lookups);
 
-		world->stamps[i] = lookups ? (double)(now[i].memo_stamps - before[i].memo_stamps) /
-		                                     (double)lookups
-		                           : 0;
+		world->rates[i] = (struct world_rates){0};
+		if (lookups < 1)
+			continue;
+		world->rates[i] = (struct world_rates){
+			.stamps = (double)(now[i].memo_stamps - before[i].memo_stamps) / lookups,
+			.restarts = (double)(now[i].retries - before[i].retries) / lookups,
+			.misses = (double)(now[i].misses - before[i].misses) / lookups,
+		};
 	}
 }
 
@@ -191,7 +196,7 @@ int world_measure(struct world *world, const struct bench_plan *plan, struct ben
 		error = mutator_start(mutator);
 	if (!error) {
 		error = bench_run(plan, cell, results);
-		count_stamps(world, before);
+		count_rates(world, before);
 		if (mutator) {
 			int stopped = mutator_stop(mutator);
 

@@ -37,6 +37,11 @@ RULES = {
     "reorder/": lambda p: Pick("lockref", f"{p['scenario']}_{p['variant']}", "lockref", {}, "rate"),
     "reorder/freebsd/": lambda p: Pick("lookup", "same_file", "rcu", {}, "rate"),
     "inc_not_zero/": lambda p: Pick("lockref", "open3", p["variant"], {}, "retries"),
+    "prototype/vector/500": lambda p: Pick("lookup", "rename_storm", "rcu", {"on_path": "0"}, "ns"),
+    "fallback/vfstest/": lambda p: Pick("lookup", "rename_storm", "rcu-walk", {"on_path": "1"},
+                                        "restarts_per_lookup"),
+    "fallback/missing_vfstest/": lambda p: Pick("lookup", "rename_storm", "rcu-walk",
+                                                {"on_path": "1"}, "misses_per_lookup"),
     "prototype/getppid/": lambda p: Pick("lookup", None, None, {}, "floor_ns"),
     "fallback/kbuild/": lambda p: Pick("replay", "compile", "rcu-walk", {"pass": "cold"},
                                       "restarts_per_query"),
@@ -58,19 +63,21 @@ REMARKS = {
     "reorder/": "the word beside a field that is read, not a whole dentry",
     "file_ref/": "get and put in place of fstat",
     "fallback/": "a recorded build, replayed by one thread through an empty cache",
+    "fallback/vfstest/": "the first directory of all paths renamed all the time",
+    "fallback/missing_vfstest/": "the first directory of all paths renamed all the time",
     "prototype/": "the same question to the library, other paths",
+    "prototype/vector/500": "another name is renamed all the time, so that each hit checks its "
+                            "vector",
 }
 
 # What cannot be measured here, one sentence each.
 REASONS = {
     "relax/share/": "a share of a profile of the kernel's spinlocks; no kernel is profiled here",
     "fallback/kbuild/": "a replay has one thread, so no change races a walk and none begins anew",
-    "fallback/vfstest/": "the lookups of bench_lookup's rename_storm are not told apart by how "
-                         "often they began anew",
-    "fallback/missing_vfstest/": "the kernel's test program was not recorded",
     "freeing/churn/": "every variant here frees after a grace period, so there is none to "
                       "compare with; scenario churn of bench_miss says what that costs",
-    "prototype/vector/": "the library has the epoch check only; docs/decisions.md says why",
+    "prototype/vector/": "a hit checks its vector only while changes go on, which is measured "
+                         "on 500 paths",
     "prototype/walk/lfht": "the library walks its own tables only; docs/decisions.md says why",
     "prototype/epoch/hash": "a part of a hit, which is not timed apart here",
     "prototype/epoch/section": "a part of a hit, which is not timed apart here",
