@@ -292,6 +292,7 @@ int main(int argc, char **argv)
 
 	if (error)
 		return error < 0 ? 2 : 0;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (bench.opt.check)
 		return check_all() ? 1 : 0;
 	if (bench.opt.csv) {

@@ -4,6 +4,7 @@
  * and after all are given back; lock sections exclude each other, and a
  * reader-writer lock's sections its readers too; a dead object refuses.
  */
+#include "loop.h"
 #include "rivals.h"
 
 #include <errno.h>
@@ -11,11 +12,13 @@
 #include <string.h>
 
 enum {
-	PAIRS = 50000,
-	PAIRS_LOCKED = 2000, /* a queue waits for each whose processor is taken away */
-	MIXED = 600,         /* a third of it references */
-	HELD = 3,            /* references of each thread that are held at once */
-	READS = 300
+	ROUNDS = 25,        /* begun by all threads at once, so that they meet */
+	PAIRS = 2000,       /* in a round */
+	PAIRS_LOCKED = 100, /* a queue waits for each whose processor is taken away */
+	MIXED = 24,         /* a third of it references */
+	WRITES = 12,
+	YIELDS = 6, /* each such section gives the processor away in its middle */
+	HELD = 3    /* references of each thread that are held at once */
 };
 
 /* What a writer changes together. */
@@ -27,17 +30,37 @@ struct check {
 	const struct ref_variant *variant;
 	struct ref_set set;
 	pthread_barrier_t barrier;
-	struct twins twins; /* the object's lock */
-	atomic_uint torn;   /* readers that saw them differ */
-	atomic_uint failed; /* gets of a living object that were refused */
-	atomic_uint risen;  /* gets of a dead one that were not */
+	struct twins twins;  /* the object's lock */
+	atomic_uint arrived; /* threads that began a round, of all rounds */
+	atomic_uint torn;    /* readers that saw them differ */
+	atomic_uint moved;   /* lock sections in which the count did not stand still */
+	atomic_uint failed;  /* gets of a living object that were refused */
+	atomic_uint risen;   /* gets of a dead one that were not */
 };
 
 struct checker {
 	struct check *check;
 	pthread_t id;
 	unsigned int index;
+	unsigned int count; /* of threads */
 };
+
+/* As pthread_barrier_wait(), but all are awake and go on together. */
+static void begin_round(struct check *check, unsigned int round, unsigned int threads)
+{
+	unsigned int all = (round + 1) * threads, spins = 0;
+
+	atomic_fetch_add_explicit(&check->arrived, 1, memory_order_relaxed);
+	while (atomic_load_explicit(&check->arrived, memory_order_relaxed) < all)
+		ref_wait(spins++);
+}
+
+static void linger(unsigned int i)
+{
+	if (i % YIELDS == 0)
+		sched_yield();
+	atomic_signal_fence(memory_order_seq_cst);
+}
 
 static void hold_some(struct check *check, struct ref_thread *thread)
 {
@@ -56,18 +79,24 @@ static void hold_some(struct check *check, struct ref_thread *thread)
 		calls->put(site, thread, calls->how);
 }
 
-static void write_twins(struct check *check, struct ref_thread *thread)
+static void write_twins(struct check *check, struct ref_thread *thread, unsigned int i)
 {
-	const struct ref_calls *calls = check->variant->calls;
+	const struct ref_variant *variant = check->variant;
+	const struct ref_calls *calls = variant->calls;
+	const bool still = (variant->traits & REF_STILL) != 0;
+	uint64_t count;
 
 	calls->lock(check->set.site, thread, calls->how);
+	count = still ? variant->count(check->set.site->ref) : 0;
 	check->twins.a++;
-	atomic_signal_fence(memory_order_seq_cst);
+	linger(i);
 	check->twins.b++;
+	if (still && variant->count(check->set.site->ref) != count)
+		atomic_fetch_add_explicit(&check->moved, 1, memory_order_relaxed);
 	calls->unlock(check->set.site, thread, calls->how);
 }
 
-static void read_twins(struct check *check, struct ref_thread *thread)
+static void read_twins(struct check *check, struct ref_thread *thread, unsigned int i)
 {
 	const struct ref_calls *calls = check->variant->calls;
 	uint64_t a;
@@ -75,7 +104,7 @@ static void read_twins(struct check *check, struct ref_thread *thread)
 	if (!calls->get(check->set.site, thread, calls->how))
 		return;
 	a = check->twins.a;
-	atomic_signal_fence(memory_order_seq_cst);
+	linger(i);
 	if (a != check->twins.b)
 		atomic_fetch_add_explicit(&check->torn, 1, memory_order_relaxed);
 	calls->put(check->set.site, thread, calls->how);
@@ -92,26 +121,35 @@ static void meet_death(struct check *check, struct ref_thread *thread)
 		atomic_fetch_add_explicit(&check->risen, 1, memory_order_relaxed);
 }
 
+static void run_round(struct check *check, struct ref_thread *thread)
+{
+	const struct ref_variant *variant = check->variant;
+	const struct ref_site *site = check->set.site;
+	const uint64_t pairs = variant->traits & REF_LOCKED ? PAIRS_LOCKED : PAIRS;
+
+	variant->run(REF_STAT, site, thread, pairs);
+	variant->run(REF_MIX, site, thread, MIXED);
+	for (unsigned int i = 0; i < WRITES; i++) {
+		variant->run(REF_PAIRS, site, thread, pairs / WRITES);
+		write_twins(check, thread, i);
+		if (variant->traits & REF_RWSEM)
+			read_twins(check, thread, i);
+	}
+}
+
 static void *checker_main(void *arg)
 {
 	struct checker *checker = arg;
 	struct check *check = checker->check;
 	const struct ref_variant *variant = check->variant;
-	const struct ref_site *site = check->set.site;
-	const uint64_t pairs = variant->traits & REF_LOCKED ? PAIRS_LOCKED : PAIRS;
 	struct ref_thread *thread = ref_thread_create(variant, checker->index);
 
 	/* All wait for each other, so none may be missing. */
 	if (!thread)
 		abort();
-	pthread_barrier_wait(&check->barrier);
-	variant->run(REF_PAIRS, site, thread, pairs);
-	variant->run(REF_STAT, site, thread, pairs);
-	variant->run(REF_MIX, site, thread, MIXED);
-	for (int i = 0; i < READS; i++) {
-		write_twins(check, thread);
-		if (variant->traits & REF_RWSEM)
-			read_twins(check, thread);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		begin_round(check, round, checker->count);
+		run_round(check, thread);
 	}
 	atomic_fetch_add_explicit(&check->failed, (unsigned int)thread->refused,
 	                          memory_order_relaxed);
@@ -137,7 +175,6 @@ static const char *watch(struct check *check, unsigned int threads, struct ref_t
 	const struct ref_variant *variant = check->variant;
 	const char *why = NULL;
 
-	pthread_barrier_wait(&check->barrier);
 	if (!(variant->traits & REF_UNCOUNTED)) {
 		pthread_barrier_wait(&check->barrier);
 		pthread_barrier_wait(&check->barrier);
@@ -157,8 +194,8 @@ static const char *watch(struct check *check, unsigned int threads, struct ref_t
 
 static const char *judge(const struct check *check, unsigned int threads)
 {
-	const uint64_t sections = (uint64_t)threads * (MIXED - MIXED / 3);
-	const uint64_t written = (uint64_t)threads * READS;
+	const uint64_t sections = (uint64_t)threads * ROUNDS * (MIXED - MIXED / 3);
+	const uint64_t written = (uint64_t)threads * ROUNDS * WRITES;
 
 	if (!(check->variant->traits & REF_DIES) && !count_is(check, 0))
 		return "the count is wrong after all were given back";
@@ -167,6 +204,8 @@ static const char *judge(const struct check *check, unsigned int threads)
 		return "lock sections overlapped";
 	if (atomic_load_explicit(&check->torn, memory_order_relaxed))
 		return "a reader was inside a writer's section";
+	if (atomic_load_explicit(&check->moved, memory_order_relaxed))
+		return "the count moved in a lock section";
 	if (atomic_load_explicit(&check->failed, memory_order_relaxed))
 		return "a living object refused";
 	if (atomic_load_explicit(&check->risen, memory_order_relaxed))
@@ -183,7 +222,7 @@ static int run_checkers(struct check *check, unsigned int threads, const char **
 	if (!checker || !self)
 		abort();
 	for (unsigned int i = 0; i < threads; i++) {
-		checker[i] = (struct checker){.check = check, .index = i};
+		checker[i] = (struct checker){.check = check, .index = i, .count = threads};
 		if (pthread_create(&checker[i].id, NULL, checker_main, &checker[i]))
 			abort();
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The control of the checks: adds that are read and written apart, with time
- * between. Not in the table.
+ * The control of the checks: a put by a swap that is not repeated when it fails,
+ * with time for others between its two halves. Not in the table.
  */
 #include "loop.h"
 #include "variants.h"
@@ -26,26 +26,25 @@ static uint64_t broken_count(const void *ref)
 	return atomic_load_explicit(&broken->count, memory_order_relaxed);
 }
 
-static void broken_add(struct broken *broken, struct ref_thread *thread, uint64_t delta)
-{
-	uint64_t count = atomic_load_explicit(&broken->count, memory_order_relaxed);
-
-	if (thread->retries++ % 16 == 0)
-		sched_yield();
-	atomic_store_explicit(&broken->count, count + delta, memory_order_relaxed);
-}
-
 static bool broken_get(const struct ref_site *site, struct ref_thread *thread, const void *how)
 {
-	(void)how;
-	broken_add(site->ref, thread, 1);
+	struct broken *broken = site->ref;
+
+	(void)thread, (void)how;
+	atomic_fetch_add_explicit(&broken->count, 1, memory_order_relaxed);
 	return true;
 }
 
 static void broken_put(const struct ref_site *site, struct ref_thread *thread, const void *how)
 {
+	struct broken *broken = site->ref;
+	uint64_t count = atomic_load_explicit(&broken->count, memory_order_relaxed);
+
 	(void)how;
-	broken_add(site->ref, thread, UINT64_MAX);
+	if (thread->retries++ % 16 == 0)
+		sched_yield();
+	atomic_compare_exchange_strong_explicit(&broken->count, &count, count - 1,
+	                                        memory_order_relaxed, memory_order_relaxed);
 }
 
 REF_LOOPS(broken, broken_get, broken_put, ref_site_lock, ref_site_unlock, NULL);

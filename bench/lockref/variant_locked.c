@@ -200,8 +200,8 @@ static inline void locked_kill(const struct ref_site *site, struct ref_thread *t
 	} \
 	const struct ref_variant ref_locked_##name = {.mode = "locked_" #name, \
 	                                              .about = text, \
-	                                              .traits = \
-	                                                      REF_COUNTS | REF_DIES | REF_LOCKED, \
+	                                              .traits = REF_COUNTS | REF_DIES | \
+	                                                        REF_LOCKED | REF_STILL, \
 	                                              .bytes = sizeof(struct locked), \
 	                                              .init = locked_##name##_init, \
 	                                              .count = locked_count, \

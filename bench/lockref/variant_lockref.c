@@ -155,7 +155,7 @@ static void pair_kill(const struct ref_site *site, struct ref_thread *thread)
 	const struct ref_variant ref_##name = { \
 		.mode = #name, \
 		.about = text, \
-		.traits = REF_COUNTS | REF_DIES | REF_SWAPS, \
+		.traits = REF_COUNTS | REF_DIES | REF_SWAPS | REF_STILL, \
 		.bytes = sizeof(struct pair), \
 		.init = pair_init, \
 		.count = pair_count, \

@@ -92,7 +92,7 @@ REF_LOOPS(mcs, mcs_get, mcs_put, mcs_lock, mcs_unlock, NULL);
 const struct ref_variant ref_locked_mcs = {
 	.mode = "locked_mcs",
 	.about = "... Concurrency Kit's MCS lock",
-	.traits = REF_COUNTS | REF_DIES | REF_LOCKED | REF_UNSEEN,
+	.traits = REF_COUNTS | REF_DIES | REF_LOCKED | REF_STILL | REF_UNSEEN,
 	.bytes = sizeof(struct queued),
 	.init = mcs_init,
 	.count = mcs_count,

@@ -70,13 +70,14 @@ struct ref_calls {
 };
 
 enum ref_trait {
-	REF_COUNTS = 1,    /* count() tells */
-	REF_DIES = 2,      /* kill() is there, and get() notices */
-	REF_RWSEM = 4,     /* readers of a lock: a section waits for all references */
-	REF_SWAPS = 8,     /* retries are counted */
-	REF_LOCKED = 16,   /* each get and put takes the lock */
-	REF_UNSEEN = 32,   /* assembly: instrumentation does not see it */
-	REF_UNCOUNTED = 64 /* takes no reference at all */
+	REF_COUNTS = 1,     /* count() tells */
+	REF_DIES = 2,       /* kill() is there, and get() notices */
+	REF_RWSEM = 4,      /* readers of a lock: a section waits for all references */
+	REF_SWAPS = 8,      /* retries are counted */
+	REF_LOCKED = 16,    /* each get and put takes the lock */
+	REF_UNSEEN = 32,    /* assembly: instrumentation does not see it */
+	REF_UNCOUNTED = 64, /* takes no reference at all */
+	REF_STILL = 128     /* the count stands still in a lock section */
 };
 
 /*
