@@ -100,8 +100,8 @@ static int fill_cell(struct cell *cell, const struct scenario *scenario,
 
 		if (error == -EOPNOTSUPP) {
 			if (!told)
-				fprintf(stderr, "note: no membarrier(2) here: without %s\n",
-				        chosen[i]->mode);
+				fprintf(stderr, "note: no membarrier(2) here: without percpu, "
+				                "percpu_atomic, perthread and rwsem_*\n");
 			told = true;
 			continue;
 		}
