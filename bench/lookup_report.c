@@ -155,8 +155,9 @@ static void write_csv(const struct context *context, size_t peer, const struct b
 		add(&extra, "%s", text);
 	}
 	if (asked->ops->cache)
-		add(&extra, "memos=%ju;stamps_per_lookup=%.6f;restarts_per_lookup=%.2e;"
-		            "misses_per_lookup=%.2e",
+		add(&extra,
+		    "memos=%ju;stamps_per_lookup=%.6f;restarts_per_lookup=%.2e;"
+		    "misses_per_lookup=%.2e",
 		    (uintmax_t)world->memos[peer], world->rates[peer].stamps,
 		    world->rates[peer].restarts, world->rates[peer].misses);
 	if (renames > 0)

@@ -146,9 +146,6 @@ def metric_of(row, metric):
         return row.ns
     if metric == "each":
         return 1e9 / row.ns
-    if metric == "missing_share":
-        queries = row.number("queries")
-        return (row.number("fallback_name") or 0) / queries if queries else None
     value = row.number(metric)
     if value is not None and metric in ("before", "after"):
         return value * 1e6

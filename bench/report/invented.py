@@ -92,7 +92,7 @@ def sim():
 
 def replay():
     yield row("replay", "compile", "rcu", 1, 20, "pass=hot;queries=1000;hit_rate=1.0")
-    yield row("replay", "compile", "rcu", 1, 5, "pass=cold;queries=1000;fallback_name=40")
+    yield row("replay", "compile", "rcu-walk", 1, 5, "pass=cold;asked_per_query=0.04")
 
 
 def evidence():
