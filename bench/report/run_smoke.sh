@@ -29,7 +29,7 @@ bench() {
 	csv=\$2 args="\${*:3}"
 	echo "on: 3 CPUs (none), threads pinned"
 	echo "bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra" >"\$csv"
-	echo "$1,all,some,1,0.00,1,10.00,100.0000,9.00,11.00,args=\${args// /_}" >>"\$csv"
+	echo "$1,all,some,1,0.00,1,10.00,100.0000,9.00,11.00,args=\${args//[ ,]/_}" >>"\$csv"
 	$2
 	END
 	chmod +x "$work/bin/bench_$1"
