@@ -219,8 +219,12 @@ static int add_link(struct workload *load, uint32_t item, const uint32_t *child,
 	if (len >= sizeof(path) || to == RECORDED_NONE || tree->items[to].made)
 		return 0;
 	if (middle) {
-		const char *name = tree->items[child[to]].name;
+		const struct recorded_item *below = &tree->items[child[to]];
+		const char *name = below->name;
 
+		/* What is below may be a link as well, out of what is recorded. */
+		if (below->link && recorded_resolve(tree, child[to]) == RECORDED_NONE)
+			return 0;
 		if (!child[to] || snprintf(path + len, sizeof(path) - len, "/%s", name) >=
 		                          (int)(sizeof(path) - len))
 			return 0;

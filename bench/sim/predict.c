@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "predict.h"
 
+#include "modes.h"
+
 #include <string.h>
 
 /*
@@ -148,45 +150,50 @@ static double predict_prototype(const struct sim_model *model, const struct sim_
 	return sim_measure_scenario(model->lab, &setup, SIM_OPEN3).rate;
 }
 
-/* By the beginning of the row's id; the first that fits. */
+/* By the beginning of the row's id; the first that fits. of_mode: row->variant is one. */
 static const struct {
 	const char *prefix;
 	double (*predict)(const struct sim_model *model, const struct sim_row *row);
 	const char *reason;
+	bool of_mode;
 } rules[] = {
-	{"open3/", predict_open, NULL},
-	{"stat2/", predict_stat, NULL},
-	{"relax/", predict_relax, "a stat's work around each; the mail has a mixed load"},
-	{"limit/", predict_limit, "with the transfer of x86-64"},
-	{"spin/", predict_spin, "after 5 sections of 1 us; an open and close of table open3"},
-	{"degrade/", predict_degrade, "after 5 sections of 1 us; a stat of table stat2"},
-	{"arm/", predict_arm, "with the transfer of x86-64"},
-	{"percpu/plain/18", predict_percpu, "for each reader: a total could not be flat"},
-	{"percpu/plain/36", predict_percpu, "for each reader"},
-	{"percpu/plain/72a", predict_percpu_arm, "for each reader"},
-	{"percpu/plain/72", predict_percpu, "for each reader"},
-	{"percpu/safe/18", predict_percpu, "for each reader; one instruction without a lock"},
-	{"percpu/safe/36", predict_percpu, "for each reader; one instruction without a lock"},
-	{"percpu/safe/72a", predict_percpu_arm, "for each reader"},
-	{"percpu/safe/72", predict_percpu, "for each reader; one instruction without a lock"},
-	{"percpu/", predict_percpu_arm, "for each reader"},
-	{"freebsd/", predict_freebsd, "two shared directories, with the work of a stat"},
-	{"reorder/freebsd", NULL, "another kernel's work; nothing of it with one worker is known"},
-	{"reorder/", predict_reorder, "with the work of a stat of table stat2"},
-	{"file_ref/", predict_file_ref, "half the work of a stat"},
-	{"inc_not_zero/", predict_retries, "half the work of a stat"},
-	{"hyperclock/", predict_hot, "one hot entry; one mutex"},
-	{"dircache/", NULL, "latency of a walk by depth; no line is contended"},
-	{"fallback/", NULL, "how often a walk meets a change, not what that costs"},
-	{"freeing/", NULL, "grace periods, not lines"},
-	{"prototype/lfht/", NULL, "misses of one thread's caches"},
-	{"prototype/walk/", NULL, "misses of one thread's caches"},
-	{"prototype/vector/", NULL, "misses of one thread's caches"},
-	{"prototype/epoch/", NULL, "misses of one thread's caches"},
-	{"prototype/many/", NULL, "misses of one thread's caches"},
-	{"prototype/stat", NULL, "work of the kernel"},
-	{"prototype/getppid/", NULL, "taken as the cost of sleeping or waking somebody"},
-	{"prototype/", predict_prototype, NULL},
+	{"open3/", predict_open, NULL, true},
+	{"stat2/", predict_stat, NULL, true},
+	{"relax/", predict_relax, "a stat's work around each; the mail has a mixed load", false},
+	{"limit/", predict_limit, "with the transfer of x86-64", false},
+	{"spin/", predict_spin, "after 5 sections of 1 us; an open and close of table open3", true},
+	{"degrade/", predict_degrade, "after 5 sections of 1 us; a stat of table stat2", true},
+	{"arm/", predict_arm, "with the transfer of x86-64", false},
+	{"percpu/plain/18", predict_percpu, "for each reader: a total could not be flat", false},
+	{"percpu/plain/36", predict_percpu, "for each reader", false},
+	{"percpu/plain/72a", predict_percpu_arm, "for each reader", true},
+	{"percpu/plain/72", predict_percpu, "for each reader", false},
+	{"percpu/safe/18", predict_percpu, "for each reader; one instruction without a lock",
+         false},
+	{"percpu/safe/36", predict_percpu, "for each reader; one instruction without a lock",
+         false},
+	{"percpu/safe/72a", predict_percpu_arm, "for each reader", true},
+	{"percpu/safe/72", predict_percpu, "for each reader; one instruction without a lock",
+         false},
+	{"percpu/", predict_percpu_arm, "for each reader", true},
+	{"freebsd/", predict_freebsd, "two shared directories, with the work of a stat", false},
+	{"reorder/freebsd", NULL, "another kernel's work; nothing of it with one worker is known",
+         false},
+	{"reorder/", predict_reorder, "with the work of a stat of table stat2", false},
+	{"file_ref/", predict_file_ref, "half the work of a stat", false},
+	{"inc_not_zero/", predict_retries, "half the work of a stat", false},
+	{"hyperclock/", predict_hot, "one hot entry; one mutex", false},
+	{"dircache/", NULL, "latency of a walk by depth; no line is contended", false},
+	{"fallback/", NULL, "how often a walk meets a change, not what that costs", false},
+	{"freeing/", NULL, "grace periods, not lines", false},
+	{"prototype/lfht/", NULL, "misses of one thread's caches", false},
+	{"prototype/walk/", NULL, "misses of one thread's caches", false},
+	{"prototype/vector/", NULL, "misses of one thread's caches", false},
+	{"prototype/epoch/", NULL, "misses of one thread's caches", false},
+	{"prototype/many/", NULL, "misses of one thread's caches", false},
+	{"prototype/stat", NULL, "work of the kernel", false},
+	{"prototype/getppid/", NULL, "taken as the cost of sleeping or waking somebody", false},
+	{"prototype/", predict_prototype, NULL, true},
 };
 
 struct sim_prediction sim_predict(const struct sim_model *model, const struct sim_row *row)
@@ -196,6 +203,8 @@ struct sim_prediction sim_predict(const struct sim_model *model, const struct si
 			continue;
 		if (!rules[i].predict)
 			return (struct sim_prediction){SIM_OUTSIDE, 0, rules[i].reason};
+		if (rules[i].of_mode && !sim_mode_find(row->variant))
+			return (struct sim_prediction){SIM_OUTSIDE, 0, "no such way to count"};
 		return (struct sim_prediction){sim_is_fitted(row->id) ? SIM_FITTED : SIM_PREDICTED,
 		                               rules[i].predict(model, row), rules[i].reason};
 	}
