@@ -336,6 +336,10 @@ static void wait_done(struct run *run)
 
 static void run_turn(struct run *run, size_t variant, unsigned int ms)
 {
+	const struct bench_variant *next = &run->cell->variants[variant];
+
+	if (next->begin)
+		next->begin(next->arg);
 	pthread_mutex_lock(&run->lock);
 	atomic_store(&run->arrived, 0);
 	atomic_store(&run->stop, false);

@@ -40,6 +40,7 @@ struct bench_thread {
  *   Return: 0 or a negative errno, which ends the run.
  * op: one batch of operations, long against a function call and short against
  *   a round. Return: how many operations it did.
+ * begin: called before each turn while all threads wait; NULL for none.
  * one: a single operation, for its latency; NULL: none is told.
  * teardown: called on each thread whose setup succeeded; NULL for none.
  */
@@ -47,6 +48,7 @@ struct bench_variant {
 	const char *mode;
 	void *arg;
 	int (*setup)(void *arg, struct bench_thread *thread);
+	void (*begin)(void *arg);
 	uint64_t (*op)(void *arg, struct bench_thread *thread);
 	void (*one)(void *arg, struct bench_thread *thread);
 	void (*teardown)(void *arg, struct bench_thread *thread);

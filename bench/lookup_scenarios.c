@@ -13,6 +13,8 @@
 enum {
 	DEPTH_MAX = 16,
 	NAMES20_PATHS = 100000,
+	/* Paths in a millisecond: a turn that ends before most have been asked shows cold tables. */
+	TURN_PATHS = 500,
 	QUICK_MIN = 100, /* and more by a thousandth of the size, in a quick run */
 	QUICK_MAX = 1000,
 };
@@ -105,6 +107,8 @@ static int run_plain(struct lookup *bench, const struct scenario *scenario)
 	struct workload load = {.scenario = scenario->name};
 	uint64_t seed = bench->seed;
 	size_t n = scaled(bench, scenario->n);
+	const struct bench_plan plan = bench->plan;
+	unsigned int long_ms = (unsigned int)(n / TURN_PATHS);
 	int error;
 
 	if (n > bench->opt.max_paths) {
@@ -112,7 +116,13 @@ static int run_plain(struct lookup *bench, const struct scenario *scenario)
 		return 0;
 	}
 	error = built(bench, scenario, workload_plain(&load, &bench->tree, n, &seed));
-	return error ? error : run_workload(bench, &load, "", false);
+	if (error)
+		return error;
+	if (!bench->opt.quick && long_ms > plan.round_ms)
+		bench->plan.round_ms = bench->plan.warmup_ms = long_ms;
+	error = run_workload(bench, &load, "", false);
+	bench->plan = plan;
+	return error;
 }
 
 static int run_negative(struct lookup *bench, const struct scenario *scenario)

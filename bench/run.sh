@@ -21,13 +21,13 @@ child=""
 # name, seconds of a quick and of a full run (until there was one here), arguments of both.
 # The longest are not the last: what had no time left is then a short one.
 benches() {
-	# All but the largest set; --max-paths would cut the recorded tree, and links out of it.
-	local lookups=hot500,paths5k,paths100k,paths400k,depth,same_file,same_dir,disjoint,negative
+	# All but the largest sets; --max-paths would cut the recorded tree, and links out of it.
+	local lookups=hot500,paths5k,paths100k,depth,same_file,same_dir,disjoint,negative
 	lookups+=,symlink,dotdot,rename_none,rename_1,rename_1k,rename_storm,names20,access
 	cat <<-END
 	demo     50   70 --max-paths 100000                    |
-	lookup  260  600 --round-ms 10 --scenario $lookups     |
-	lockref 110  300 --round-ms 15                         |
+	lookup  260  900 --round-ms 10 --scenario $lookups     |
+	lockref 130  600 --round-ms 10 --rounds 11             | --rounds 11
 	evidence 40   80                                       |
 	replay   40   90 --round-ms 20                         |
 	sim      20   20                                       |

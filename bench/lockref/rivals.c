@@ -14,6 +14,7 @@ enum {
 struct worker {
 	struct ref_thread *thread;
 	struct ref_site site;
+	unsigned int place; /* of site */
 	uint64_t ops;
 };
 
@@ -38,6 +39,14 @@ static int kill_objects(struct rival *rival)
 	return 0;
 }
 
+/* How many objects a scenario takes. */
+static unsigned int count_objects(const struct scenario *scenario, unsigned int threads)
+{
+	if (scenario->each_own)
+		return threads;
+	return scenario->places ? scenario->places : 1;
+}
+
 int rival_init(struct rival *rival, const struct ref_variant *variant,
                const struct scenario *scenario, unsigned int threads)
 {
@@ -49,7 +58,7 @@ int rival_init(struct rival *rival, const struct ref_variant *variant,
 		.threads = threads,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	error = ref_set_create(&rival->set, variant, scenario->each_own ? threads : 1, threads + 1,
+	error = ref_set_create(&rival->set, variant, count_objects(scenario, threads), threads + 1,
 	                       scenario->layout);
 	if (error)
 		return error;
@@ -81,10 +90,29 @@ uint64_t rival_ops(const struct rival *rival)
 
 /* ---- as the harness calls it ---- */
 
+static void begin_turn(void *arg)
+{
+	struct rival *rival = arg;
+
+	if (rival->scenario->places)
+		rival->place = (rival->place + 1) % rival->scenario->places;
+}
+
+static void choose_site(struct worker *worker, const struct rival *rival, unsigned int index)
+{
+	const struct ref_set *set = &rival->set;
+
+	if (rival->scenario->places)
+		index = rival->place;
+	worker->place = rival->place;
+	worker->site = set->site[index % set->count];
+	if (rival->scenario->next)
+		worker->site.neighbour = set->site[(index + 1) % set->count].neighbour;
+}
+
 static int set_up(void *arg, struct bench_thread *slot)
 {
 	struct rival *rival = arg;
-	const struct ref_set *set = &rival->set;
 	struct worker *worker = calloc(1, sizeof(*worker));
 
 	if (!worker)
@@ -94,9 +122,7 @@ static int set_up(void *arg, struct bench_thread *slot)
 		free(worker);
 		return -ENOMEM;
 	}
-	worker->site = set->site[slot->index % set->count];
-	if (rival->scenario->next)
-		worker->site.neighbour = set->site[(slot->index + 1) % set->count].neighbour;
+	choose_site(worker, rival, slot->index);
 	slot->state = worker;
 	return 0;
 }
@@ -109,6 +135,8 @@ static uint64_t run_batch(void *arg, struct bench_thread *slot)
 
 	if (rival->turn && atomic_load_explicit(rival->turn, memory_order_relaxed) != rival->number)
 		atomic_store_explicit(rival->turn, rival->number, memory_order_relaxed);
+	if (worker->place != rival->place)
+		choose_site(worker, rival, slot->index);
 	worker->ops +=
 		rival->variant->run(rival->scenario->work, &worker->site, worker->thread, BATCH);
 	atomic_store_explicit(ops, worker->ops, memory_order_relaxed);
@@ -143,6 +171,7 @@ struct bench_variant rival_variant(struct rival *rival)
 		.mode = rival->variant->mode,
 		.arg = rival,
 		.setup = set_up,
+		.begin = begin_turn,
 		.op = run_batch,
 		.one = run_one,
 		.teardown = tear_down,

@@ -12,6 +12,8 @@ enum {
 	RIVALS_MAX = 32,
 	FIGURES_MAX = 4096,
 	ROUNDS_MAX = 100,
+	SELF_ROUNDS = 21, /* at least: two rivals are soon through */
+	PLACES = 16,
 	FAST_RATE = 100000 /* lock sections a second that recover takes */
 };
 
@@ -31,6 +33,7 @@ struct options {
  * next: a thread reads the neighbour of the next thread's object.
  * dying: the object is dead from the start.
  * not_alone: means nothing with one thread.
+ * places: so many objects, one a turn, go round, since a line costs by where it is.
  * rate: lock sections a second by one thread more; 0: no such thread.
  * wants, bars: traits that a variant must have, must not have.
  */
@@ -43,6 +46,7 @@ struct scenario {
 	bool next;
 	bool dying;
 	bool not_alone;
+	unsigned int places;
 	unsigned int rate;
 	unsigned int wants;
 	unsigned int bars;
@@ -66,6 +70,7 @@ struct rival {
 	struct ref_set set;
 	struct progress *progress; /* one a thread */
 	unsigned int threads;
+	unsigned int place; /* which object has its turn; set while nobody runs */
 	atomic_size_t *turn; /* NULL, or where it says that it is this rival's turn */
 	size_t number;
 	pthread_mutex_t lock;

@@ -37,11 +37,11 @@ RULES = {
     "reorder/": lambda p: Pick("lockref", f"{p['scenario']}_{p['variant']}", "lockref", {}, "rate"),
     "reorder/freebsd/": lambda p: Pick("lookup", "same_file", "rcu", {}, "rate"),
     "inc_not_zero/": lambda p: Pick("lockref", "open3", p["variant"], {}, "retries"),
-    "prototype/vector/500": lambda p: Pick("lookup", "rename_storm", "rcu", {"on_path": "0"}, "ns"),
-    "fallback/vfstest/": lambda p: Pick("lookup", "rename_storm", "rcu-walk", {"on_path": "1"},
+    "prototype/vector/500": lambda p: Pick("lookup", "rename_storm", "rcu", {"on_path": 0.0}, "ns"),
+    "fallback/vfstest/": lambda p: Pick("lookup", "rename_storm", "rcu-walk", {"on_path": 1.0},
                                         "restarts_per_lookup"),
     "fallback/missing_vfstest/": lambda p: Pick("lookup", "rename_storm", "rcu-walk",
-                                                {"on_path": "1"}, "misses_per_lookup"),
+                                                {"on_path": 1.0}, "misses_per_lookup"),
     "prototype/getppid/": lambda p: Pick("lookup", None, None, {}, "floor_ns"),
     "fallback/kbuild/": lambda p: Pick("replay", "compile", "rcu-walk", {"pass": "cold"},
                                       "restarts_per_query"),
@@ -76,8 +76,8 @@ REASONS = {
     "fallback/kbuild/": "a replay has one thread, so no change races a walk and none begins anew",
     "freeing/churn/": "every variant here frees after a grace period, so there is none to "
                       "compare with; scenario churn of bench_miss says what that costs",
-    "prototype/vector/": "a hit checks its vector only while changes go on, which is measured "
-                         "on 500 paths",
+    **{f"prototype/vector/{paths}": "a hit checks its vector only while changes go on, which is "
+                                    "measured on 500 paths" for paths in (5000, 100000, 400000)},
     "prototype/walk/lfht": "the library walks its own tables only; docs/decisions.md says why",
     "prototype/epoch/hash": "a part of a hit, which is not timed apart here",
     "prototype/epoch/section": "a part of a hit, which is not timed apart here",

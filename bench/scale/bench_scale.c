@@ -16,8 +16,9 @@
  * were finished.
  *
  * Not shown: locked_mcs by more threads than CPUs, whose waiters do not give
- * their processor away, so that a turn would take minutes; memory of other nodes, which the object's and the names' is for
- * threads there; other work on the machine, unless there is some.
+ * their processor away, so that a turn would take minutes; memory of other nodes,
+ * which the object's and the names' is for threads there; other work on the
+ * machine, unless there is some.
  */
 #include "rivals.h"
 #include "scale.h"
