@@ -70,7 +70,7 @@ struct rival {
 	struct ref_set set;
 	struct progress *progress; /* one a thread */
 	unsigned int threads;
-	unsigned int place; /* which object has its turn; set while nobody runs */
+	unsigned int place;  /* which object has its turn; set while nobody runs */
 	atomic_size_t *turn; /* NULL, or where it says that it is this rival's turn */
 	size_t number;
 	pthread_mutex_t lock;

@@ -8,15 +8,25 @@
 #define NO_RWSEM .bars = REF_RWSEM
 
 const struct scenario scenarios[] = {
-	{.name = "self", .about = "the same twice: the error of the harness", .places = PLACES, NO_RWSEM},
+	{.name = "self",
+         .about = "the same twice: the error of the harness",
+         .places = PLACES,
+         NO_RWSEM},
 	{.name = "open1", .about = "an object for each thread", .each_own = true, NO_RWSEM},
 	{.name = "open3", .about = "one object for all threads", .places = PLACES, NO_RWSEM},
-	{.name = "stat2", .about = "the same, its attributes read", .work = REF_STAT, .places = PLACES, NO_RWSEM},
+	{.name = "stat2",
+         .about = "the same, its attributes read",
+         .work = REF_STAT,
+         .places = PLACES,
+         NO_RWSEM},
 	{.name = "sporadic_10", .about = "open3, its lock taken 10 times a second", .rate = 10},
 	{.name = "sporadic_1k", .about = "... 1,000 times", .rate = 1000},
 	{.name = "sporadic_100k", .about = "... 100,000 times", .rate = 100000},
 	{.name = "recover", .about = "open3 before, while and after its lock is taken"},
-	{.name = "mix", .about = "two in three take the lock instead", .work = REF_MIX, .places = PLACES},
+	{.name = "mix",
+         .about = "two in three take the lock instead",
+         .work = REF_MIX,
+         .places = PLACES},
 	{.name = "dying", .about = "gets of a dead object", .dying = true, .wants = REF_DIES},
 	{.name = "near_readmostly_shared",
          .about = "open1, and a field beside the next thread's count is read",
@@ -44,7 +54,10 @@ const struct scenario scenarios[] = {
          .each_own = true,
          .not_alone = true,
          NO_RWSEM},
-	{.name = "percpu", .about = "readers of one lock, no writer", .places = PLACES, .wants = REF_RWSEM},
+	{.name = "percpu",
+         .about = "readers of one lock, no writer",
+         .places = PLACES,
+         .wants = REF_RWSEM},
 };
 
 const size_t nscenarios = sizeof(scenarios) / sizeof(scenarios[0]);
@@ -127,7 +140,7 @@ static int measure_cell(struct bench *bench, struct cell *cell, const struct sce
 	bool self = !strcmp(scenario->name, "self");
 	const struct bench_plan plan = {
 		.rounds = self && bench->opt.rounds < SELF_ROUNDS ? SELF_ROUNDS
-		                                                  : (unsigned int)bench->opt.rounds,
+	                                                          : (unsigned int)bench->opt.rounds,
 		.round_ms = (unsigned int)bench->opt.round_ms,
 		.warmup_ms = (unsigned int)bench->opt.round_ms,
 		.latency_ms = (unsigned int)bench->opt.round_ms,
