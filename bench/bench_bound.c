@@ -57,12 +57,6 @@ struct setting {
 	double per_file; /* bytes, tables included */
 };
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_bound: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- scenarios ---- */
 
 static void path_absent(char *out, uint64_t i)
@@ -227,13 +221,13 @@ static int run_here(const struct scenario *scenario, const struct setting *s, ui
 	bound.names.listed = s->opt->names;
 	error = bound_begin(&bound);
 	if (error)
-		return complain("opening a cache", error);
+		return bench_complain("opening a cache", error);
 	error = scenario->run(&bound, s);
 	if (error)
-		complain(scenario->name, error);
+		bench_complain(scenario->name, error);
 	closed = bound_end(&bound);
 	if (closed)
-		error = complain("closing the cache", closed);
+		error = bench_complain("closing the cache", closed);
 	*result = bound.result;
 	return error;
 }
@@ -245,7 +239,7 @@ static _Noreturn void child(const struct scenario *scenario, const struct settin
 	int error = run_here(scenario, s, budget, &result);
 
 	if (!error && write(out, &result, sizeof(result)) != (ssize_t)sizeof(result))
-		error = complain("the pipe", -errno);
+		error = bench_complain("the pipe", -errno);
 	_exit(error ? 1 : 0);
 }
 
@@ -257,7 +251,7 @@ static int run_apart(const struct scenario *scenario, const struct setting *s, u
 	pid_t pid;
 
 	if (pipe(fds))
-		return complain("a pipe", -errno);
+		return bench_complain("a pipe", -errno);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
@@ -266,7 +260,7 @@ static int run_apart(const struct scenario *scenario, const struct setting *s, u
 	n = pid < 0 ? -1 : read(fds[0], result, sizeof(*result));
 	close(fds[0]);
 	if (pid < 0)
-		return complain("a process", -EAGAIN);
+		return bench_complain("a process", -EAGAIN);
 	waitpid(pid, &status, 0);
 	return n == (ssize_t)sizeof(*result) && status == 0 ? 0 : -EIO;
 }
@@ -506,7 +500,7 @@ static int run_bench(const struct options *opt, FILE *csv)
 	rc = run_all(&s, &table, csv);
 	bench_table_print(&table, stdout);
 	if (table.failed)
-		rc = complain("the table", -ENOMEM);
+		rc = bench_complain("the table", -ENOMEM);
 	bench_table_fini(&table);
 	return rc;
 }
@@ -522,13 +516,13 @@ int main(int argc, char **argv)
 	if (rc)
 		return rc > 0 ? 0 : 2;
 	if (opt.csv && !(csv = bench_csv_create(opt.csv)))
-		return complain(opt.csv, -errno), 1;
+		return bench_complain(opt.csv, -errno), 1;
 	rc = run_bench(&opt, csv);
 	if (csv) {
 		int closed = bench_csv_close(csv);
 
 		if (closed)
-			rc = complain(opt.csv, closed);
+			rc = bench_complain(opt.csv, closed);
 	}
 	if (!rc)
 		printf("done in %.1f s\n", (double)(bench_now_ns() - start_ns) / 1e9);

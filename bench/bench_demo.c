@@ -92,12 +92,6 @@ static double seconds_since(uint64_t start_ns)
 	return (double)(bench_now_ns() - start_ns) / 1e9;
 }
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_demo: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 static struct pathcache_stats stats_of(struct pathcache *cache)
 {
 	struct pathcache_stats stats = {.size = sizeof(stats)};
@@ -184,7 +178,7 @@ static int open_caches(struct demo *demo)
 		if (!error)
 			error = pathcache_open(&demo->cache[i], "/", &options);
 		if (error)
-			return complain("cannot open a cache of /", error);
+			return bench_complain("cannot open a cache of /", error);
 	}
 	return 0;
 }
@@ -305,7 +299,7 @@ static int verify_all(struct demo *demo)
 	uint64_t calls = total_backend_calls(demo), wrong = 0;
 
 	if (!keep)
-		return complain("verifying", -ENOMEM);
+		return bench_complain("verifying", -ENOMEM);
 	for (size_t i = 0; i < total; i++) {
 		int verdict = verify_path(demo, demo->paths.path[i]);
 
@@ -326,7 +320,7 @@ static int verify_all(struct demo *demo)
 	calls = total_backend_calls(demo) - calls;
 	if (calls)
 		printf("note: %ju of the lookups had to ask the kernel again\n", (uintmax_t)calls);
-	return demo->paths.count ? 0 : complain(demo->opt.dir, -ENODATA);
+	return demo->paths.count ? 0 : bench_complain(demo->opt.dir, -ENODATA);
 }
 
 /* ---- measuring ---- */
@@ -447,7 +441,7 @@ static int measure_cell(struct demo *demo, const char *scenario, const struct be
 	}
 	error = bench_run(&demo->plan, &cell, results);
 	if (error)
-		return complain("measuring", error);
+		return bench_complain("measuring", error);
 	for (size_t v = 0; v < VARIANTS; v++)
 		report_variant(demo, &cell, v, results);
 	bench_table_row(&demo->table, "%s", "");
@@ -524,7 +518,7 @@ static int report(struct demo *demo)
 	printf("%u rounds of %u ms a mode, interleaved; medians, with the best and worst round\n\n",
 	       demo->plan.rounds, demo->plan.round_ms);
 	bench_table_print(&demo->table, stdout);
-	return demo->table.failed ? complain("the table", -ENOMEM) : 0;
+	return demo->table.failed ? bench_complain("the table", -ENOMEM) : 0;
 }
 
 /* ---- the proof ---- */
@@ -538,7 +532,8 @@ static int report_counter_proof(const char *path)
 		int verdict = proof_run_child(mode_names[i], path);
 
 		if (verdict < 0)
-			return complain("the read-only lookup in a process of its own", verdict);
+			return bench_complain("the read-only lookup in a process of its own",
+			                      verdict);
 		printf("read-only, %s: %s\n", mode_names[i],
 		       verdict ? "one lookup died of SIGSEGV: it stores" : "one lookup answered");
 		if (verdict != faults_expected[i]) {
@@ -561,7 +556,7 @@ static int prove_mode(struct demo *demo, size_t mode)
 		return 1;
 	}
 	if (error)
-		return complain("the proof of zero stores", error);
+		return bench_complain("the proof of zero stores", error);
 	printf("memory of the %s cache read-only: %ju queries (stat, lstat, access, readlink, "
 	       "realpath; %ju of absent names; %ju answered by memos) of %zu paths by %u threads: "
 	       "0 stores, %ju wrong answers, %ju questions to the kernel\n",
@@ -569,7 +564,7 @@ static int prove_mode(struct demo *demo, size_t mode)
 	       (uintmax_t)proof.memo_hits, proof.paths, proof.threads, (uintmax_t)proof.wrong,
 	       (uintmax_t)proof.backend_calls);
 	if (proof.wrong || proof.backend_calls)
-		return complain("the proof of zero stores", -EIO);
+		return bench_complain("the proof of zero stores", -EIO);
 	return 0;
 }
 
@@ -596,7 +591,7 @@ static int prepare(struct demo *demo)
 	                                "collecting paths");
 
 	if (error)
-		return complain(demo->opt.dir, error);
+		return bench_complain(demo->opt.dir, error);
 	if (demo->paths.unreadable)
 		fprintf(stderr, "note: %zu directories could not be listed\n",
 		        demo->paths.unreadable);
@@ -612,7 +607,7 @@ static int prepare(struct demo *demo)
 	printf("seed: %ju\n", (uintmax_t)demo->seed);
 	error = bench_paths_shuffle(&demo->paths, demo->seed);
 	if (error)
-		return complain("shuffling", error);
+		return bench_complain("shuffling", error);
 	for (size_t i = 0; i < MODES; i++)
 		settle_cache(demo, i);
 	tell_of_memos(demo);
@@ -653,13 +648,13 @@ static int close_all(struct demo *demo, int error)
 		int closed = demo->cache[i] ? pathcache_close(demo->cache[i]) : 0;
 
 		if (closed)
-			error = complain("closing a cache", closed);
+			error = bench_complain("closing a cache", closed);
 	}
 	if (demo->csv) {
 		int closed = bench_csv_close(demo->csv);
 
 		if (closed)
-			error = complain(demo->opt.csv, closed);
+			error = bench_complain(demo->opt.csv, closed);
 	}
 	bench_table_fini(&demo->table);
 	bench_paths_fini(&demo->paths);
@@ -686,7 +681,7 @@ int main(int argc, char **argv)
 	                             "\tx syscall\tabove floor\tbytes/file");
 	if (demo.opt.csv) {
 		demo.csv = bench_csv_create(demo.opt.csv);
-		error = demo.csv ? 0 : complain(demo.opt.csv, -errno);
+		error = demo.csv ? 0 : bench_complain(demo.opt.csv, -errno);
 	}
 	if (!error)
 		error = run_demo(&demo);

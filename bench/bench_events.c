@@ -49,12 +49,6 @@ static const struct {
 
 static const size_t nscenarios = sizeof(scenarios) / sizeof(scenarios[0]);
 
-int events_complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_events: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 struct pathcache_options events_cache_options(const struct events_source *source)
 {
 	struct pathcache_options opt;
@@ -172,7 +166,7 @@ void events_row(struct events *ev, const struct bench_cell *cell, const char *mo
 
 static int show_table(struct events *ev)
 {
-	int error = ev->table.failed ? events_complain("the table", -ENOMEM) : 0;
+	int error = ev->table.failed ? bench_complain("the table", -ENOMEM) : 0;
 
 	putchar('\n');
 	bench_table_print(&ev->table, stdout);
@@ -203,13 +197,13 @@ int main(int argc, char **argv)
 	if (ev.opt.csv) {
 		ev.csv = bench_csv_create(ev.opt.csv);
 		if (!ev.csv) {
-			events_complain(ev.opt.csv, -errno);
+			bench_complain(ev.opt.csv, -errno);
 			return 1;
 		}
 	}
 	error = run(&ev);
 	closed = ev.csv ? bench_csv_close(ev.csv) : 0;
 	if (closed)
-		events_complain(ev.opt.csv, closed);
+		bench_complain(ev.opt.csv, closed);
 	return error || closed;
 }

@@ -61,12 +61,6 @@ struct bench {
 	uint32_t part; /* sizes are divided by it */
 };
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_evict: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- playing ---- */
 
 static int play_policies(struct bench *bench, struct evict_row *row)
@@ -298,7 +292,7 @@ static int run_traces(struct bench *bench, bool names)
 			              : play_parts(bench, &trace, "path", NULL);
 		requests_fini(&trace);
 		if (error)
-			complain(bench->traces[i], error);
+			bench_complain(bench->traces[i], error);
 	}
 	return error;
 }
@@ -391,12 +385,12 @@ static int add_traces(struct bench *bench, const char *path)
 	int n, error = 0;
 
 	if (stat(path, &st))
-		return complain(path, -errno);
+		return bench_complain(path, -errno);
 	if (!S_ISDIR(st.st_mode))
 		return add_trace(bench, path);
 	n = scandir(path, &entries, is_trace, alphasort);
 	if (n < 0)
-		return complain(path, -errno);
+		return bench_complain(path, -errno);
 	for (int i = 0; i < n; i++) {
 		snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
 		if (!error)
@@ -502,7 +496,7 @@ static int run_bench(struct bench *bench)
 		if (!error)
 			error = evict_report_table(&bench->report, scenarios[i].title);
 		if (error)
-			complain(scenarios[i].name, error);
+			bench_complain(scenarios[i].name, error);
 	}
 	return error ? error : evict_report_means(&bench->report);
 }
@@ -515,12 +509,12 @@ static int run_with_csv(struct bench *bench)
 	if (bench->opt.csv) {
 		*csv = bench_csv_create(bench->opt.csv);
 		if (!*csv)
-			return complain(bench->opt.csv, -errno);
+			return bench_complain(bench->opt.csv, -errno);
 	}
 	error = run_bench(bench);
 	closed = *csv ? bench_csv_close(*csv) : 0;
 	if (closed)
-		complain(bench->opt.csv, closed);
+		bench_complain(bench->opt.csv, closed);
 	return error ? error : closed;
 }
 

@@ -41,12 +41,6 @@ enum {
 	QUICK_ROUNDS = 1,
 };
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_lookup: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- options ---- */
 
 static const char usage[] =
@@ -259,11 +253,11 @@ static int record_tree(struct lookup *bench)
 		error = recorded_collect(&bench->tree, bench->opt.dir, bench->opt.max_paths,
 		                         "recording");
 	if (error)
-		return complain(bench->opt.dir, error);
+		return bench_complain(bench->opt.dir, error);
 	printf("recorded below %s: %u files and directories\n", bench->opt.dir,
 	       bench->tree.count - bench->tree.first);
 	error = workload_make_elsewhere(&bench->tree);
-	return error ? complain("recording", error) : 0;
+	return error ? bench_complain("recording", error) : 0;
 }
 
 static int run_scenarios(struct lookup *bench)
@@ -280,7 +274,7 @@ static int run_scenarios(struct lookup *bench)
 		if (bench->report.nrows > rows)
 			error = report_table(&bench->report, scenarios[i].name);
 		if (error < 0)
-			return complain("the table", error);
+			return bench_complain("the table", error);
 	}
 	return 0;
 }
@@ -327,7 +321,7 @@ static int finish(struct lookup *bench, int error)
 		int closed = bench_csv_close(bench->report.csv);
 
 		if (closed)
-			error = complain(bench->opt.csv, closed);
+			error = bench_complain(bench->opt.csv, closed);
 	}
 	report_fini(&bench->report);
 	recorded_fini(&bench->tree);
@@ -355,7 +349,7 @@ int main(int argc, char **argv)
 	report_init(&bench.report, NULL);
 	if (!error && bench.opt.csv) {
 		bench.report.csv = bench_csv_create(bench.opt.csv);
-		error = bench.report.csv ? 0 : complain(bench.opt.csv, -errno);
+		error = bench.report.csv ? 0 : bench_complain(bench.opt.csv, -errno);
 	}
 	if (!error)
 		error = run_bench(&bench);

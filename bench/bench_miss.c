@@ -52,12 +52,6 @@ static const struct {
 
 static const size_t nscenarios = sizeof(scenarios) / sizeof(scenarios[0]);
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_miss: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- options ---- */
 
 static const char usage[] =
@@ -238,12 +232,12 @@ static int choose_files(struct miss *miss)
 	int error;
 
 	if (find_files(miss, &error))
-		return error ? complain(miss->opt.dir, error) : 0;
+		return error ? bench_complain(miss->opt.dir, error) : 0;
 	error = temptree_make(&miss->tree, miss->opt.tmp, miss->opt.files, "making files");
 	if (error)
-		return complain("making files", error);
+		return bench_complain("making files", error);
 	error = bench_paths_collect(&miss->paths, miss->tree.dir, SIZE_MAX, NULL);
-	return error ? complain(miss->tree.dir, error) : 0;
+	return error ? bench_complain(miss->tree.dir, error) : 0;
 }
 
 /* Is what the cache says of path what the kernel says? */
@@ -285,7 +279,7 @@ int miss_learn_need(struct miss *miss)
 		return 0;
 	error = miss_open(&cache, UINT64_MAX / 2);
 	if (error)
-		return complain("opening a cache", error);
+		return bench_complain("opening a cache", error);
 	error = verify(miss, cache);
 	closed = pathcache_close(cache);
 	return error ? error : closed;
@@ -331,7 +325,7 @@ void miss_row(struct miss *miss, const struct bench_cell *cell, const char *mode
 
 static int show_table(struct miss *miss)
 {
-	int error = miss->table.failed ? complain("the table", -ENOMEM) : 0;
+	int error = miss->table.failed ? bench_complain("the table", -ENOMEM) : 0;
 
 	putchar('\n');
 	bench_table_print(&miss->table, stdout);
@@ -363,11 +357,11 @@ static int finish(struct miss *miss, int error)
 	int rc = miss->csv ? bench_csv_close(miss->csv) : 0;
 
 	if (rc)
-		error = complain(miss->opt.csv, rc);
+		error = bench_complain(miss->opt.csv, rc);
 	bench_paths_fini(&miss->paths);
 	rc = temptree_remove(&miss->tree);
 	if (rc)
-		error = complain("removing files", rc);
+		error = bench_complain("removing files", rc);
 	return error;
 }
 
@@ -384,7 +378,7 @@ int main(int argc, char **argv)
 		return error > 0 ? 0 : 2;
 	if (miss.opt.csv) {
 		miss.csv = bench_csv_create(miss.opt.csv);
-		error = miss.csv ? 0 : complain(miss.opt.csv, -errno);
+		error = miss.csv ? 0 : bench_complain(miss.opt.csv, -errno);
 	}
 	if (!error)
 		error = choose_files(&miss);

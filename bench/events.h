@@ -38,9 +38,6 @@ extern const struct events_source events_sources[EVENTS_SOURCES];
 /* The options of a cache that is told by source. */
 struct pathcache_options events_cache_options(const struct events_source *source);
 
-/* Tell of a failure on stderr. Return: error. */
-int events_complain(const char *what, int error);
-
 /* A row of the table and of the CSV file. extra: as bench_csv_row(); note: for people. */
 void events_row(struct events *ev, const struct bench_cell *cell, const char *mode,
                 const struct bench_result *result, const char *extra, const char *note);

@@ -360,7 +360,7 @@ static int by_each_source(struct events *ev, const char *what, bool delays, meas
 			error = 0;
 		}
 	}
-	return error ? events_complain(what, error) : 0;
+	return error ? bench_complain(what, error) : 0;
 }
 
 int events_rate(struct events *ev)

@@ -211,13 +211,13 @@ int events_hits(struct events *ev)
 	int error = choose_paths(ev, &all);
 
 	if (error)
-		return events_complain("/usr", error);
+		return bench_complain("/usr", error);
 	paths = bench_paths_head(&all, ev->opt.files);
 	error = hits_one(ev, &paths, "hit-memo", 25);
 	if (!error)
 		error = hits_one(ev, &paths, "hit-walk", 0);
 	bench_paths_fini(&all);
-	return error ? events_complain("hits", error) : 0;
+	return error ? bench_complain("hits", error) : 0;
 }
 
 int events_sync(struct events *ev)
@@ -236,7 +236,7 @@ int events_sync(struct events *ev)
 	int error = choose_paths(ev, &all);
 
 	if (error)
-		return events_complain("/usr", error);
+		return bench_complain("/usr", error);
 	paths = bench_paths_head(&all, ev->opt.files);
 	cell.depth = paths.mean_depth;
 	cell.paths = paths.count;
@@ -248,5 +248,5 @@ int events_sync(struct events *ev)
 	close_rivals(&plain, 1);
 	close_rivals(&strict, 1);
 	bench_paths_fini(&all);
-	return error ? events_complain("sync", error) : 0;
+	return error ? bench_complain("sync", error) : 0;
 }

@@ -421,11 +421,10 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts them. */
-static double median(double *values, unsigned int n)
+double bench_median(double *figures, size_t n)
 {
-	qsort(values, n, sizeof(*values), compare_doubles);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+	qsort(figures, n, sizeof(*figures), compare_doubles);
+	return n % 2 ? figures[n / 2] : (figures[n / 2 - 1] + figures[n / 2]) / 2;
 }
 
 /* Of each round how much dearer it was than the first variant. Before anything is sorted. */
@@ -439,7 +438,7 @@ static void compare_pairs(const struct run *run, const struct rounds *rounds, do
 
 		for (unsigned int i = 0; i < n; i++)
 			scratch[i] = mops[i] > 0 ? rounds->mops[i] / mops[i] : 0;
-		results[v].rel = median(scratch, n);
+		results[v].rel = bench_median(scratch, n);
 	}
 }
 
@@ -451,11 +450,11 @@ static void summarise(const struct run *run, struct rounds *rounds, struct bench
 		struct bench_result *result = &results[v];
 		double *mops = &rounds->mops[v * n];
 
-		result->mops = median(mops, n);
+		result->mops = bench_median(mops, n);
 		result->ns_per_op = threads * 1000.0 / result->mops;
 		result->min = threads * 1000.0 / mops[n - 1];
 		result->max = threads * 1000.0 / mops[0];
-		result->fairness = median(&rounds->fairness[v * n], n);
+		result->fairness = bench_median(&rounds->fairness[v * n], n);
 		result->failed = 0;
 		for (unsigned int i = 0; i < threads; i++)
 			result->failed += slot_of(run, i, v)->failed;

@@ -104,6 +104,9 @@ int bench_run(const struct bench_plan *plan, const struct bench_cell *cell,
  */
 void bench_pin_order(const int *cpus, size_t n);
 
+/* The middle one of n figures, which are sorted by it; n is at least 1. */
+double bench_median(double *figures, size_t n);
+
 /* Whether the threads of the last cell were pinned. */
 bool bench_is_pinned(void);
 
@@ -162,6 +165,9 @@ void bench_progress_step(struct bench_progress *progress, uint64_t done);
 void bench_progress_end(struct bench_progress *progress, uint64_t done);
 
 /* ---- output ---- */
+
+/* Tell on stderr what failed, with the program's name. Return: error, a negative errno. */
+int bench_complain(const char *what, int error);
 
 #define BENCH_CSV_HEADER "bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra"
 

@@ -19,12 +19,6 @@ enum {
 	QUICK_MAX = 1000,
 };
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_lookup: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- cells ---- */
 
 static int run_cell(struct lookup *bench, struct world *world, const char *scenario,
@@ -90,7 +84,7 @@ static int built(const struct lookup *bench, const struct scenario *scenario, in
 		       bench->opt.dir);
 		return 1;
 	}
-	return error ? complain(scenario->name, error) : 0;
+	return error ? bench_complain(scenario->name, error) : 0;
 }
 
 static size_t scaled(const struct lookup *bench, size_t n)
@@ -226,7 +220,7 @@ static int run_depth(struct lookup *bench, const struct scenario *scenario)
 	if (!error)
 		error = recorded_collect(&tree, "/", SIZE_MAX, NULL);
 	if (error)
-		complain(scenario->name, error);
+		bench_complain(scenario->name, error);
 	for (unsigned int depth = 1; depth <= DEPTH_MAX && !error; depth *= 2) {
 		struct workload load = {.scenario = scenario->name};
 		char note[32];
@@ -250,7 +244,7 @@ static int run_names20(struct lookup *bench, const struct scenario *scenario)
 	if (!error)
 		error = workload_names20(&load, &tree, scaled(bench, scenario->n));
 	if (error)
-		complain(scenario->name, error);
+		bench_complain(scenario->name, error);
 	else
 		error = run_workload(bench, &load, "", false);
 	recorded_fini(&tree);
@@ -389,7 +383,7 @@ static int run_trace_file(struct lookup *bench, const struct scenario *scenario,
 	if (!error)
 		error = load_trace(&load, &tree, &traces);
 	if (error)
-		complain(file, error);
+		bench_complain(file, error);
 	else
 		error = run_workload(bench, &load, note, false);
 	workload_fini(&load);

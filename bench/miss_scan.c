@@ -19,12 +19,6 @@ enum {
 #define SCAN_TARGET 1.4
 #define CHURN_TARGET 1.25
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_miss: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* calls: into the kernel in an operation of the first rival. */
 static int run_passes(struct miss *miss, const struct bench_passes *plan, struct bench_cell *cell,
                       const double *targets, unsigned int calls)
@@ -34,7 +28,7 @@ static int run_passes(struct miss *miss, const struct bench_passes *plan, struct
 	int error = bench_passes_run(plan, results);
 
 	if (error)
-		return complain(cell->scenario, error);
+		return bench_complain(cell->scenario, error);
 	miss->floor_ns = calls * bench_floor_ns(&floor);
 	cell->bench = "miss";
 	cell->threads = 1;
@@ -220,7 +214,7 @@ int miss_churn(struct miss *miss)
 	int fd, removed, error = temptree_make(&tree, miss->opt.tmp, 0, NULL);
 
 	if (error)
-		return complain("a temporary directory", error);
+		return bench_complain("a temporary directory", error);
 	fd = open(tree.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	error = fd < 0 ? -errno : churn_in(miss, tree.dir, fd);
 	if (fd >= 0)

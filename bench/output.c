@@ -57,6 +57,12 @@ void bench_progress_end(struct bench_progress *progress, uint64_t done)
 
 /* ---- output ---- */
 
+int bench_complain(const char *what, int error)
+{
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(-error));
+	return error;
+}
+
 FILE *bench_csv_create(const char *path)
 {
 	FILE *csv = fopen(path, "we");

@@ -4,19 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double bench_median(double *figures, size_t n)
-{
-	qsort(figures, n, sizeof(*figures), compare_doubles);
-	return n % 2 ? figures[n / 2] : (figures[n / 2 - 1] + figures[n / 2]) / 2;
-}
-
 /* One turn of rival i, which has done operations behind it. */
 static int take_turn(const struct bench_passes *plan, size_t i, size_t done, uint64_t *ns)
 {

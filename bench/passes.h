@@ -42,7 +42,4 @@ struct bench_passes {
 /* results: one a rival, in their order. Return: 0; -EINVAL; -ENOMEM; the error of a rival. */
 int bench_passes_run(const struct bench_passes *plan, struct bench_result *results);
 
-/* The middle one of n figures, which are sorted by it; n is at least 1. */
-double bench_median(double *figures, size_t n);
-
 #endif

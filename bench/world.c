@@ -15,12 +15,6 @@ enum {
 
 static const char elsewhere[] = WORKLOAD_ELSEWHERE "/" WORKLOAD_ELSEWHERE_FILE;
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_lookup: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- filling ---- */
 
 const char *world_call(const struct world *world)
@@ -161,14 +155,14 @@ static int create_peers(struct world *world)
 			continue;
 		error = peer->ops->create(peer->ops, &setup, &peer->self);
 		if (error)
-			return complain(peer->ops->mode, error);
+			return bench_complain(peer->ops->mode, error);
 		world->npeers++;
 		if (peer->ops->learn)
 			error = teach(world, peer);
 		else if (peer->ops->cache)
 			ask_all(world, peer);
 	}
-	return error ? complain("teaching", error) : 0;
+	return error ? bench_complain("teaching", error) : 0;
 }
 
 /* ---- runs ---- */
@@ -239,7 +233,7 @@ int world_close(struct world *world)
 		int closed = world->peers[i].ops->destroy(world->peers[i].self);
 
 		if (closed)
-			error = complain(world->peers[i].ops->mode, closed);
+			error = bench_complain(world->peers[i].ops->mode, closed);
 	}
 	free(world->all);
 	free(world->real);
@@ -391,7 +385,7 @@ static int keep_steady(struct world *world, const unsigned char *keep)
 		return 0;
 	if (world->load->per_thread)
 		world->load->per_thread = world->load->per_thread * world->paths->count / before;
-	return world->paths->count ? make_runs(world) : complain("verifying", -ENODATA);
+	return world->paths->count ? make_runs(world) : bench_complain("verifying", -ENODATA);
 }
 
 int world_verify(struct world *world)

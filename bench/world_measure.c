@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_lookup: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 struct contender {
 	const struct world *world;
 	struct peer peer;
@@ -204,5 +198,5 @@ int world_measure(struct world *world, const struct bench_plan *plan, struct ben
 		}
 	}
 	cell->variants = NULL;
-	return error ? complain("measuring", error) : (int)n;
+	return error ? bench_complain("measuring", error) : (int)n;
 }

@@ -35,12 +35,6 @@ static struct subject subjects[SUBJECTS_MAX];
 static struct evidence rows[SUBJECTS_MAX];
 static size_t nsubjects;
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_evidence: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- options ---- */
 
 struct options {
@@ -197,7 +191,7 @@ static int loop_subjects(uint64_t n, size_t tries)
 		int error = subject->create(subject, &self);
 
 		if (error && error != -EOPNOTSUPP)
-			return complain(subject->mode, error);
+			return bench_complain(subject->mode, error);
 		/* Twice in any case: it is by their order that counts are known. */
 		evidence_loop(subject, self, n);
 		evidence_loop(subject, self, 2 * n);
@@ -288,7 +282,7 @@ static int report(const struct options *opt)
 	int error = 0, closed;
 
 	if (opt->csv && !(csv = bench_csv_create(opt->csv)))
-		return complain(opt->csv, -errno);
+		return bench_complain(opt->csv, -errno);
 	error = evidence_count(&what, subjects, rows, nsubjects);
 	if (!error)
 		error = evidence_instructions(&what, rows, nsubjects);
@@ -298,7 +292,7 @@ static int report(const struct options *opt)
 			write_rows(csv);
 	}
 	closed = csv ? bench_csv_close(csv) : 0;
-	return closed ? complain(opt->csv, closed) : error;
+	return closed ? bench_complain(opt->csv, closed) : error;
 }
 
 static void choose(const struct options *opt)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "evidence.h"
 
+#include "harness.h"
 #include "staged.h"
 
 #include <errno.h>
@@ -15,12 +16,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_evidence: %s: %s\n", what, strerror(-error));
-	return error;
-}
 
 /* ---- figures ---- */
 
@@ -76,8 +71,8 @@ static int finish(FILE *out, pid_t pid, const char *what)
 
 	fclose(out);
 	if (waitpid(pid, &status, 0) < 0)
-		return complain(what, -errno);
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : complain(what, -ECHILD);
+		return bench_complain(what, -errno);
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : bench_complain(what, -ECHILD);
 }
 
 /* Where this program is. Return: 0; -errno. */
@@ -123,13 +118,13 @@ int evidence_count(const struct evidence_options *opt, const struct subject *sub
 	}
 	error = find_self(self, sizeof(self));
 	if (error)
-		return complain("/proc/self/exe", error);
+		return bench_complain("/proc/self/exe", error);
 	snprintf(program, sizeof(program), "%s/evidence_count", dirname(self));
 	snprintf(scenarios, sizeof(scenarios), "%s", opt->scenarios ? opt->scenarios : "");
 	snprintf(modes, sizeof(modes), "%s", opt->modes ? opt->modes : "");
 	error = run(argv, &out, &pid);
 	if (error)
-		return complain(program, error);
+		return bench_complain(program, error);
 	while (fgets(line, sizeof(line), out))
 		take_counts(line, subjects, rows, n);
 	return finish(out, pid, "evidence_count");
@@ -224,7 +219,7 @@ static int run_callgrind(const struct evidence_options *opt, const char *dir, co
 		puts("left out: instructions: valgrind is not installed");
 		return 1;
 	}
-	return error ? complain("valgrind", error) : finish(out, pid, "valgrind");
+	return error ? bench_complain("valgrind", error) : finish(out, pid, "valgrind");
 }
 
 int evidence_instructions(const struct evidence_options *opt, struct evidence *rows, size_t n)
@@ -239,10 +234,10 @@ int evidence_instructions(const struct evidence_options *opt, struct evidence *r
 	}
 	error = find_self(self, sizeof(self));
 	if (error)
-		return complain("/proc/self/exe", error);
+		return bench_complain("/proc/self/exe", error);
 	error = staged_init(&staged);
 	if (error)
-		return complain("a temporary directory", error);
+		return bench_complain("a temporary directory", error);
 	error = run_callgrind(opt, staged.dir, self);
 	if (!error)
 		error = read_parts(opt, staged.dir, rows, n);

@@ -25,12 +25,6 @@
 
 enum { DEFAULT_MS = 50, DEFAULT_HOLD_NS = 1000, QUICK_MS = 2, MAX_COUNTS = 16 };
 
-int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_lockref: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- options ---- */
 
 static const char usage[] =
@@ -260,7 +254,7 @@ static int run_scenario(struct bench *bench, const struct scenario *scenario)
 
 static int show_results(struct bench *bench)
 {
-	int error = bench->table.failed ? complain("the table", -ENOMEM) : 0;
+	int error = bench->table.failed ? bench_complain("the table", -ENOMEM) : 0;
 
 	putchar('\n');
 	bench_table_print(&bench->table, stdout);
@@ -298,13 +292,13 @@ int main(int argc, char **argv)
 	if (bench.opt.csv) {
 		bench.csv = bench_csv_create(bench.opt.csv);
 		if (!bench.csv) {
-			complain(bench.opt.csv, -errno);
+			bench_complain(bench.opt.csv, -errno);
 			return 1;
 		}
 	}
 	error = run(&bench);
 	closed = bench.csv ? bench_csv_close(bench.csv) : 0;
 	if (closed)
-		complain(bench.opt.csv, closed);
+		bench_complain(bench.opt.csv, closed);
 	return error || closed;
 }

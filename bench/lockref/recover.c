@@ -143,20 +143,6 @@ static int run_once(struct bench *bench, const struct scenario *scenario,
 
 /* ---- report ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Sorts them. */
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), compare_doubles);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 static void report(struct bench *bench, const struct scenario *scenario,
                    const struct ref_variant *variant, unsigned int threads, struct story *story)
 {
@@ -167,9 +153,9 @@ static void report(struct bench *bench, const struct scenario *scenario,
 
 	for (size_t i = 0; i < n; i++)
 		ratio[i] = story->mops[AFTER][i] / story->mops[BEFORE][i];
-	back = median(ratio, n);
+	back = bench_median(ratio, n);
 	for (int phase = 0; phase < PHASES; phase++)
-		mops[phase] = median(story->mops[phase], n);
+		mops[phase] = bench_median(story->mops[phase], n);
 	result.mops = mops[AFTER];
 	result.ns_per_op = threads * 1000.0 / mops[AFTER];
 	result.min = threads * 1000.0 / story->mops[AFTER][n - 1];
@@ -208,7 +194,7 @@ int run_recover(struct bench *bench, const struct scenario *scenario, unsigned i
 		}
 	}
 	if (error)
-		return complain(scenario->name, error);
+		return bench_complain(scenario->name, error);
 	for (size_t i = 0; i < n; i++)
 		if (!absent[i])
 			report(bench, scenario, chosen[i], threads, &story[i]);

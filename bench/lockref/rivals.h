@@ -111,8 +111,6 @@ struct bench {
 	size_t nfigures;
 };
 
-int complain(const char *what, int error);
-
 /* A row of table, file and figures. retries, sections: below 0 for none. */
 struct row {
 	const struct scenario *scenario;

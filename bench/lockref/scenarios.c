@@ -219,7 +219,7 @@ int run_cell(struct bench *bench, const struct scenario *scenario, unsigned int 
 	if (!error && cell.n)
 		error = measure_cell(bench, &cell, scenario, threads);
 	if (error)
-		complain(scenario->name, error);
+		bench_complain(scenario->name, error);
 	else
 		error = report_cell(bench, &cell, scenario, threads);
 	empty_cell(&cell);
@@ -235,7 +235,7 @@ int run_self(struct bench *bench, const struct scenario *scenario, unsigned int 
 	if (!error)
 		error = measure_cell(bench, &cell, scenario, threads);
 	if (error)
-		complain(scenario->name, error);
+		bench_complain(scenario->name, error);
 	for (size_t i = 0; i < cell.n && !error; i++) {
 		const struct row row = {
 			.scenario = scenario,

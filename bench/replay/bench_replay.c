@@ -35,12 +35,6 @@ enum {
 	FLOOR_MS = 20,
 };
 
-static int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_replay: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- options ---- */
 
 static const char usage[] =
@@ -273,12 +267,12 @@ static int run_trace(struct replay *replay, const char *file)
 		error = recording_read(&run->recording, file, replay->opt.lookups);
 	if (error) {
 		free(run);
-		return complain(file, error);
+		return bench_complain(file, error);
 	}
 	snprintf(run->name, sizeof(run->name), "%s", trace_name(file));
 	error = run_play(replay, run);
 	if (error)
-		complain(run->name, error);
+		bench_complain(run->name, error);
 	recording_fini(&run->recording);
 	free(run);
 	return error;
@@ -306,7 +300,7 @@ static int finish(struct replay *replay, int error)
 {
 	int rc = replay->csv ? bench_csv_close(replay->csv) : 0;
 
-	return rc ? complain(replay->opt.csv, rc) : error;
+	return rc ? bench_complain(replay->opt.csv, rc) : error;
 }
 
 int main(int argc, char **argv)
@@ -325,7 +319,7 @@ int main(int argc, char **argv)
 	choose_rivals(&replay);
 	if (replay.opt.csv) {
 		replay.csv = bench_csv_create(replay.opt.csv);
-		error = replay.csv ? 0 : complain(replay.opt.csv, -errno);
+		error = replay.csv ? 0 : bench_complain(replay.opt.csv, -errno);
 	}
 	if (!error)
 		error = pathcache_thread_register();

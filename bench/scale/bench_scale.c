@@ -57,12 +57,6 @@ struct scale {
 	uint64_t start_ns;
 };
 
-int complain(const char *what, int error)
-{
-	fprintf(stderr, "bench_scale: %s: %s\n", what, strerror(-error));
-	return error;
-}
-
 /* ---- options ---- */
 
 static const char usage[] =
@@ -163,7 +157,7 @@ static int print_topology(const struct scale *scale)
 {
 	int error = write_machine(scale, "/dev/stdout");
 
-	return error ? complain("the topology", error) : 1;
+	return error ? bench_complain("the topology", error) : 1;
 }
 
 static int parse_option(struct scale *scale, int c)
@@ -366,7 +360,7 @@ static int run_lookup(struct scale *scale, struct scale_lookup *lookup, unsigned
 	int error = scale_lookup_run(lookup, &plan, threads, &cell, results);
 
 	if (error)
-		return complain("a lookup", error);
+		return bench_complain("a lookup", error);
 	for (size_t i = 0; i < scale_lookup_count(lookup); i++)
 		emit(&scale->bench, &cell, scale_lookup_mode(lookup, i), &results[i], "");
 	return 0;
@@ -386,7 +380,7 @@ static int run_lookups(struct scale *scale, const char *name)
 	if (error == -ENODATA)
 		return 0;
 	if (error)
-		return complain(name, error);
+		return bench_complain(name, error);
 	begin_table(&scale->bench);
 	for (size_t i = 0; i < scale->ncounts && !error; i++) {
 		error = run_lookup(scale, lookup, scale->counts[i]);
@@ -475,11 +469,11 @@ static int open_files(struct scale *scale)
 		return 0;
 	scale->bench.csv = bench_csv_create(csv);
 	if (!scale->bench.csv)
-		return complain(csv, -errno);
+		return bench_complain(csv, -errno);
 	fflush(scale->bench.csv);
 	json_name(csv, json, sizeof(json));
 	error = write_machine(scale, json);
-	return error ? complain(json, error) : 0;
+	return error ? bench_complain(json, error) : 0;
 }
 
 static void tell_machine(const struct topology *topology)
@@ -495,7 +489,7 @@ int main(int argc, char **argv)
 	int error = topology_read(&scale.topology, "/sys/devices/system", NULL);
 
 	if (error)
-		return complain("the CPUs", error), 1;
+		return bench_complain("the CPUs", error), 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	error = parse_options(&scale, argc, argv);
 	if (error)
@@ -515,7 +509,7 @@ int main(int argc, char **argv)
 	if (scale.bench.csv) {
 		int closed = bench_csv_close(scale.bench.csv);
 
-		error = closed ? complain(scale.bench.opt.csv, closed) : error;
+		error = closed ? bench_complain(scale.bench.opt.csv, closed) : error;
 	}
 	return error ? 1 : 0;
 }
