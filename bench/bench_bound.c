@@ -339,15 +339,9 @@ static const char usage[] =
 	"  --quick           smaller still: does it work\n"
 	"The exit status is 1 where the bound did not hold.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_bound: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static int parse_number(const char *what, uint64_t min, uint64_t max, uint64_t *out)
 {
-	return bench_parse_u64(optarg, min, max, out) ? bad_usage(what, optarg) : 0;
+	return bench_parse_u64(optarg, min, max, out) ? bench_bad_usage(usage, what, optarg) : 0;
 }
 
 static void take_size(struct options *opt, uint64_t budget, uint64_t negatives, uint64_t names)
@@ -420,7 +414,7 @@ static int check_scenarios(const char *list)
 	char buf[64];
 	const char *name = bench_find_unknown(list, is_scenario, buf, sizeof(buf));
 
-	return name ? bad_usage("no such scenario: ", name) : 0;
+	return name ? bench_bad_usage(usage, "no such scenario: ", name) : 0;
 }
 
 /* Return: 0 go on, 1 all done (help), -EINVAL. */
@@ -446,7 +440,7 @@ static int parse_options(struct options *opt, int argc, char **argv)
 	while (!error && (c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
 		error = parse_option(opt, c);
 	if (!error && optind < argc)
-		error = bad_usage("what is ", argv[optind]);
+		error = bench_bad_usage(usage, "what is ", argv[optind]);
 	return error ? error : check_scenarios(opt->scenarios);
 }
 

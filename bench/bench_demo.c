@@ -112,12 +112,6 @@ static const char usage[] =
 	"  --max-paths N  stop collecting after N paths (default 500000)\n"
 	"PATHCACHE_SEED in the environment repeats an order of paths.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_demo: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 /* Return: 0 go on, 1 all done (help), -EINVAL. */
 static int parse_options(struct demo_options *opt, int argc, char **argv)
 {
@@ -142,11 +136,11 @@ static int parse_options(struct demo_options *opt, int argc, char **argv)
 			break;
 		case 'b':
 			if (bench_parse_u64(optarg, 1, 1 << 20, &opt->budget_mb))
-				return bad_usage("not a number of MiB: ", optarg);
+				return bench_bad_usage(usage, "not a number of MiB: ", optarg);
 			break;
 		case 'm':
 			if (bench_parse_u64(optarg, 1, UINT32_MAX, &opt->max_paths))
-				return bad_usage("not a number of paths: ", optarg);
+				return bench_bad_usage(usage, "not a number of paths: ", optarg);
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -157,7 +151,7 @@ static int parse_options(struct demo_options *opt, int argc, char **argv)
 		}
 	}
 	if (argc - optind > 1)
-		return bad_usage("more than one directory: ", argv[optind + 1]);
+		return bench_bad_usage(usage, "more than one directory: ", argv[optind + 1]);
 	if (optind < argc)
 		opt->dir = argv[optind];
 	return 0;

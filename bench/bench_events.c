@@ -73,15 +73,9 @@ static const char usage[] =
 	"  --quick          short rounds: does it work, not how fast is it\n"
 	"fanotify needs privileges; without them its rows are left out.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_events: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static int parse_number(const char *what, uint64_t min, uint64_t max, uint64_t *out)
 {
-	return bench_parse_u64(optarg, min, max, out) ? bad_usage(what, optarg) : 0;
+	return bench_parse_u64(optarg, min, max, out) ? bench_bad_usage(usage, what, optarg) : 0;
 }
 
 static int parse_option(struct events_options *opt, int c)
@@ -111,7 +105,7 @@ static int parse_option(struct events_options *opt, int c)
 		fputs(usage, stdout);
 		return 1;
 	default:
-		return bad_usage("", "");
+		return bench_bad_usage(usage, "", "");
 	}
 }
 
@@ -148,9 +142,9 @@ static int parse(struct events_options *opt, int argc, char **argv)
 			return rc;
 	}
 	if (optind < argc)
-		return bad_usage("what is this: ", argv[optind]);
+		return bench_bad_usage(usage, "what is this: ", argv[optind]);
 	unknown = bench_find_unknown(opt->scenarios, is_scenario, buf, sizeof(buf));
-	return unknown ? bad_usage("no such scenario: ", unknown) : 0;
+	return unknown ? bench_bad_usage(usage, "no such scenario: ", unknown) : 0;
 }
 
 /* ---- results ---- */

@@ -340,12 +340,6 @@ static const char usage[] =
 	"lru, to opt: percent points between the hit rates, mean and worst trace; steps:\n"
 	"entries a hand looked at for each eviction.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_evict: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static void print_usage(void)
 {
 	fputs(usage, stdout);
@@ -360,7 +354,7 @@ static void print_usage(void)
 static int add_trace(struct bench *bench, const char *file)
 {
 	if (bench->ntraces == TRACES_MAX)
-		return bad_usage("too many traces: ", file);
+		return bench_bad_usage(usage, "too many traces: ", file);
 	bench->traces[bench->ntraces] = strdup(file);
 	return bench->traces[bench->ntraces] ? (bench->ntraces++, 0) : -ENOMEM;
 }
@@ -414,7 +408,7 @@ static int parse_option(struct bench *bench, int c)
 		return 0;
 	case 'o':
 		return bench_parse_u64(optarg, 100, 100000000, &bench->opt.one_shots)
-		               ? bad_usage("not a number of one-shots: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of one-shots: ", optarg)
 		               : 0;
 	case 'n':
 		bench->opt.no_library = true;
@@ -447,7 +441,7 @@ static int check_scenarios(const char *list)
 	char buf[64];
 	const char *name = bench_find_unknown(list, is_scenario, buf, sizeof(buf));
 
-	return name ? bad_usage("no such scenario: ", name) : 0;
+	return name ? bench_bad_usage(usage, "no such scenario: ", name) : 0;
 }
 
 /* Return: 0 go on, 1 all done (help), -errno. */
@@ -526,7 +520,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!error && evict_report_init(&bench.report, bench.opt.policies, !bench.opt.no_library))
-		error = bad_usage("not a list of policies: ", bench.opt.policies);
+		error = bench_bad_usage(usage, "not a list of policies: ", bench.opt.policies);
 	if (error) {
 		status = error > 0 ? 0 : error == -EINVAL ? 2 : 1;
 	} else {

@@ -31,7 +31,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,12 +70,6 @@ static const char usage[] =
 	"the first directory of all paths. Nothing is renamed under the system calls, nor\n"
 	"under private tables, one for each thread, which nobody tells.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_lookup: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static void print_usage(void)
 {
 	const struct peer_ops *modes[PEERS_MAX];
@@ -95,7 +88,7 @@ static void print_usage(void)
 static int add_trace(struct lookup_options *opt, const char *file)
 {
 	if (opt->ntraces == TRACES_MAX)
-		return bad_usage("too many traces: ", file);
+		return bench_bad_usage(usage, "too many traces: ", file);
 	opt->traces[opt->ntraces++] = file;
 	return 0;
 }
@@ -119,23 +112,23 @@ static int parse_option(struct lookup_options *opt, int c)
 		return 0;
 	case 'r':
 		return bench_parse_u64(optarg, ROUNDS_MIN, 1000, &opt->rounds)
-		               ? bad_usage("not a number of rounds: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of rounds: ", optarg)
 		               : 0;
 	case 'l':
 		return bench_parse_u64(optarg, 1, 60000, &opt->round_ms)
-		               ? bad_usage("not a number of milliseconds: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of milliseconds: ", optarg)
 		               : 0;
 	case 'n':
 		return bench_parse_u64(optarg, 1, WORLD_BATCH_MAX, &opt->batch)
-		               ? bad_usage("not the size of a batch: ", optarg)
+		               ? bench_bad_usage(usage, "not the size of a batch: ", optarg)
 		               : 0;
 	case 'b':
 		return bench_parse_u64(optarg, 1, 1 << 20, &opt->budget_mb)
-		               ? bad_usage("not a number of MiB: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of MiB: ", optarg)
 		               : 0;
 	case 'm':
 		return bench_parse_u64(optarg, 1, UINT32_MAX, &opt->max_paths)
-		               ? bad_usage("not a number of paths: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of paths: ", optarg)
 		               : 0;
 	case 'q':
 		opt->quick = 1;
@@ -205,7 +198,8 @@ static int check_list(const char *list, bool modes)
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		known = modes ? peers_known(name, &missing) : is_scenario(name);
 		if (!known)
-			return bad_usage(modes ? "no such rival: " : "no such scenario: ", name);
+			return bench_bad_usage(
+				usage, modes ? "no such rival: " : "no such scenario: ", name);
 		if (missing)
 			printf("left out: %s: %s\n", name, missing);
 		at += n;

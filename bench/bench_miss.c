@@ -76,15 +76,9 @@ static const char usage[] =
 	"floor, the same without what entering the kernel costs the rival (getppid), taken\n"
 	"off both, since a miss enters it too; target, what x rival is to be at most.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_miss: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static int parse_number(const char *what, uint64_t min, uint64_t max, uint64_t *out)
 {
-	return bench_parse_u64(optarg, min, max, out) ? bad_usage(what, optarg) : 0;
+	return bench_parse_u64(optarg, min, max, out) ? bench_bad_usage(usage, what, optarg) : 0;
 }
 
 static int print_usage(void)
@@ -182,7 +176,7 @@ static int parse_options(struct miss_options *opt, int argc, char **argv)
 	while (!error && (c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
 		error = parse_option(opt, c);
 	if (!error && optind < argc)
-		error = bad_usage("what is ", argv[optind]);
+		error = bench_bad_usage(usage, "what is ", argv[optind]);
 	return error;
 }
 
@@ -200,7 +194,7 @@ static int check_scenarios(const char *list)
 	char buf[64];
 	const char *name = bench_find_unknown(list, is_scenario, buf, sizeof(buf));
 
-	return name ? bad_usage("no such scenario: ", name) : 0;
+	return name ? bench_bad_usage(usage, "no such scenario: ", name) : 0;
 }
 
 /* ---- the files ---- */

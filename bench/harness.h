@@ -169,6 +169,9 @@ void bench_progress_end(struct bench_progress *progress, uint64_t done);
 /* Tell on stderr what failed, with the program's name. Return: error, a negative errno. */
 int bench_complain(const char *what, int error);
 
+/* Tell what was wrong with the arguments, and the usage. Return: -EINVAL. */
+int bench_bad_usage(const char *usage, const char *problem, const char *argument);
+
 #define BENCH_CSV_HEADER "bench,scenario,mode,threads,depth,paths,ns_per_op,mops,min,max,extra"
 
 /* A CSV file with its header written. NULL and errno when it cannot be made. */

@@ -63,6 +63,12 @@ int bench_complain(const char *what, int error)
 	return error;
 }
 
+int bench_bad_usage(const char *usage, const char *problem, const char *argument)
+{
+	fprintf(stderr, "%s: %s%s\n%s", program_invocation_short_name, problem, argument, usage);
+	return -EINVAL;
+}
+
 FILE *bench_csv_create(const char *path)
 {
 	FILE *csv = fopen(path, "we");

@@ -4,10 +4,9 @@
  * locks, one writer at a time. It keeps pointers to key and entry only; what
  * was removed is freed after a grace period, so a lookup is a read section.
  */
-#include "peer_hash.h"
+#include "peer_ck.h"
 #include "peers.h"
 
-#include <ck_ht.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,41 +17,13 @@ struct entry {
 	char path[];
 };
 
-static void hash(ck_ht_hash_t *out, const void *key, size_t length, uint64_t seed)
-{
-	(void)seed;
-	out->value = XXH3_64bits(key, length);
-}
-
-static void *map_alloc(size_t size)
-{
-	return malloc(size);
-}
-
-/* Of a map: readers may still be in one that growth left behind. */
-static void map_free(void *memory, size_t size, bool defer)
-{
-	(void)size;
-	if (defer)
-		peers_retire(memory);
-	else
-		free(memory);
-}
-
-static struct ck_malloc memory = {.malloc = map_alloc, .free = map_free};
-
 static int create(const struct peer_ops *ops, const struct peer_setup *setup, void **self)
 {
-	ck_ht_t *table = calloc(1, sizeof(*table));
+	ck_ht_t *table = peer_ck_create(setup->expected);
 
 	(void)ops;
 	if (!table)
 		return -ENOMEM;
-	if (!ck_ht_init(table, CK_HT_MODE_BYTESTRING | CK_HT_WORKLOAD_DELETE, hash, &memory,
-	                2 * setup->expected + 16, 0)) {
-		free(table);
-		return -ENOMEM;
-	}
 	*self = table;
 	return 0;
 }

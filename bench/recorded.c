@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "paths.h"
 #include "peer_hash.h"
+#include "stat_attr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -248,29 +249,6 @@ int recorded_ask_access(const struct recorded *tree, const char *path)
 
 /* ---- recording ---- */
 
-struct pathcache_attr recorded_attr(const struct stat *st)
-{
-	return (struct pathcache_attr){
-		.mask = PATHCACHE_ATTR_BASIC,
-		.mode = st->st_mode,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.nlink = (uint32_t)st->st_nlink,
-		.blksize = (uint32_t)st->st_blksize,
-		.ino = st->st_ino,
-		.dev = st->st_dev,
-		.rdev = st->st_rdev,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime_sec = st->st_atim.tv_sec,
-		.mtime_sec = st->st_mtim.tv_sec,
-		.ctime_sec = st->st_ctim.tv_sec,
-		.atime_nsec = (uint32_t)st->st_atim.tv_nsec,
-		.mtime_nsec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctime_nsec = (uint32_t)st->st_ctim.tv_nsec,
-	};
-}
-
 static ssize_t read_link(const struct recorded *tree, const char *path, char *buf, size_t size)
 {
 	bool based = tree->base_fd >= 0;
@@ -298,7 +276,7 @@ static int record(struct recorded *tree, const char *path)
 		return 0;
 	if (S_ISLNK(st.st_mode) && read_link(tree, path, link, sizeof(link)) <= 0)
 		return 0;
-	attr = recorded_attr(&st);
+	attr = stat_attr(&st);
 	if (add_item(tree, dir, slash + 1, strlen(slash + 1), &attr,
 	             S_ISLNK(st.st_mode) ? link : NULL) == RECORDED_NONE)
 		return -ENOMEM;
@@ -331,7 +309,7 @@ int recorded_init(struct recorded *tree, const char *base)
 	}
 	if (recorded_ask_kernel(tree, "/", 0, &st))
 		return -errno;
-	attr = recorded_attr(&st);
+	attr = stat_attr(&st);
 	if (add_item(tree, 0, "", 0, &attr, NULL) == RECORDED_NONE)
 		return -ENOMEM;
 	tree->first = 1;

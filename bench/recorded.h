@@ -78,9 +78,6 @@ bool recorded_is_real(const struct recorded *tree, const char *path);
  */
 int recorded_stat(const struct recorded *tree, const char *path, struct pathcache_attr *attr);
 
-/* What a stat(2) said. */
-struct pathcache_attr recorded_attr(const struct stat *st);
-
 /* The descriptor that *path is below for the kernel; *path becomes what is left of it. */
 int recorded_at(const struct recorded *tree, const char **path);
 

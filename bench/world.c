@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "world.h"
 
+#include "stat_attr.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +36,7 @@ static int truth_of(const struct workload *load, const char *path, struct pathca
 		return recorded_ask_access(load->tree, path);
 	error = recorded_ask_kernel(load->tree, path, load->flags, &st);
 	if (!error)
-		*attr = recorded_attr(&st);
+		*attr = stat_attr(&st);
 	return error;
 }
 

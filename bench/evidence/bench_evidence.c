@@ -60,12 +60,6 @@ static const char usage[] =
 	"writes and others read, its mark of a read section and its counters; rmw atomic\n"
 	"read-modify-writes; lines of 64 bytes touched, and how many of them are shared.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_evidence: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static bool is_scenario(const char *name)
 {
 	for (size_t i = 0; i < nsubjects; i++) {
@@ -112,9 +106,9 @@ static int check_lists(const struct options *opt)
 	char name[64];
 
 	if (bench_find_unknown(opt->scenarios, is_scenario, name, sizeof(name)))
-		return bad_usage("no such scenario: ", name);
+		return bench_bad_usage(usage, "no such scenario: ", name);
 	if (bench_find_unknown(opt->modes, is_mode, name, sizeof(name)))
-		return bad_usage("no such mode in this build: ", name);
+		return bench_bad_usage(usage, "no such mode in this build: ", name);
 	return 0;
 }
 
@@ -135,7 +129,7 @@ static int parse_option(struct options *opt, int c)
 		return 0;
 	case 'l':
 		return bench_parse_u64(optarg, 1, UINT32_MAX, &opt->loop)
-		               ? bad_usage("not a number of operations: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of operations: ", optarg)
 		               : 0;
 	case 'h':
 		print_usage();
@@ -169,7 +163,7 @@ static int parse_options(struct options *opt, int argc, char **argv)
 	while (!error && (c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
 		error = parse_option(opt, c);
 	if (!error && optind < argc)
-		error = bad_usage("not an option: ", argv[optind]);
+		error = bench_bad_usage(usage, "not an option: ", argv[optind]);
 	return error ? error : check_lists(opt);
 }
 
@@ -319,7 +313,7 @@ int main(int argc, char **argv)
 		return error > 0 ? 0 : 2;
 	choose(&opt);
 	if (!nsubjects)
-		return bad_usage("that leaves nothing to count", ""), 2;
+		return bench_bad_usage(usage, "that leaves nothing to count", ""), 2;
 	error = opt.loop ? loop_subjects(opt.loop, tries_of(&opt)) : report(&opt);
 	return error ? 1 : 0;
 }

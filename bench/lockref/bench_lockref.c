@@ -52,15 +52,9 @@ static void print_help(void)
 		printf("  %-24s %s\n", ref_variants[i]->mode, ref_variants[i]->about);
 }
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_lockref: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static int parse_number(const char *what, uint64_t min, uint64_t max, uint64_t *out)
 {
-	return bench_parse_u64(optarg, min, max, out) ? bad_usage(what, optarg) : 0;
+	return bench_parse_u64(optarg, min, max, out) ? bench_bad_usage(usage, what, optarg) : 0;
 }
 
 static int parse_option(struct options *opt, int c)
@@ -94,7 +88,7 @@ static int parse_option(struct options *opt, int c)
 		print_help();
 		return 1;
 	default:
-		return bad_usage("", "");
+		return bench_bad_usage(usage, "", "");
 	}
 }
 
@@ -114,12 +108,12 @@ static int check_names(const struct options *opt)
 	const char *unknown = bench_find_unknown(opt->scenarios, is_scenario, buf, sizeof(buf));
 
 	if (unknown)
-		return bad_usage("no such scenario: ", unknown);
+		return bench_bad_usage(usage, "no such scenario: ", unknown);
 	unknown = bench_find_unknown(opt->modes, is_mode, buf, sizeof(buf));
 	if (!unknown)
 		return 0;
 	snprintf(why, sizeof(why), "%s: ", ref_variant_missing(unknown));
-	return bad_usage(why, unknown);
+	return bench_bad_usage(usage, why, unknown);
 }
 
 /* Return: 0; 1 when there is nothing to do; -errno, told. */
@@ -147,7 +141,7 @@ static int parse(struct options *opt, int argc, char **argv)
 			return rc;
 	}
 	if (optind < argc)
-		return bad_usage("what is this: ", argv[optind]);
+		return bench_bad_usage(usage, "what is this: ", argv[optind]);
 	return check_names(opt);
 }
 

@@ -60,12 +60,6 @@ static const char usage[] =
 	"that which opens); wrong, answers that were not the kernel's; asked for, why the\n"
 	"kernel was asked: docs/benchmarks.md.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_replay: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 /* The name of a trace: of its file, without folders and endings. */
 static const char *trace_name(const char *file)
 {
@@ -102,7 +96,7 @@ static void print_usage(const struct replay_options *opt)
 static int add_trace(struct replay_options *opt, const char *file)
 {
 	if (opt->ntraces == REPLAY_TRACES_MAX)
-		return bad_usage("too many traces: ", file);
+		return bench_bad_usage(usage, "too many traces: ", file);
 	opt->traces[opt->ntraces++] = file;
 	return 0;
 }
@@ -110,12 +104,14 @@ static int add_trace(struct replay_options *opt, const char *file)
 static int parse_opens(struct replay_options *opt, const char *how)
 {
 	opt->lookups = !strcmp(how, "lookup");
-	return opt->lookups || !strcmp(how, "fd") ? 0 : bad_usage("not fd or lookup: ", how);
+	return opt->lookups || !strcmp(how, "fd")
+	               ? 0
+	               : bench_bad_usage(usage, "not fd or lookup: ", how);
 }
 
 static int parse_number(const char *what, uint64_t min, uint64_t max, uint64_t *out)
 {
-	return bench_parse_u64(optarg, min, max, out) ? bad_usage(what, optarg) : 0;
+	return bench_parse_u64(optarg, min, max, out) ? bench_bad_usage(usage, what, optarg) : 0;
 }
 
 static int parse_option(struct replay_options *opt, int c, int *help)
@@ -215,13 +211,14 @@ static int check_lists(const struct replay_options *opt)
 	asked = opt;
 	name = bench_find_unknown(opt->scenarios, is_trace, buf, sizeof(buf));
 	if (name)
-		return bad_usage("no such trace: ", name);
+		return bench_bad_usage(usage, "no such trace: ", name);
 	name = bench_find_unknown(opt->modes, is_rival, buf, sizeof(buf));
 	if (name)
-		return bad_usage("no such rival: ", name);
+		return bench_bad_usage(usage, "no such rival: ", name);
 	name = bench_find_unknown(opt->modes, is_rival_here, buf, sizeof(buf));
 	if (name)
-		return bad_usage("its package was missing, or unfit, when this was built: ", name);
+		return bench_bad_usage(
+			usage, "its package was missing, or unfit, when this was built: ", name);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
  * link, is another path, and what a table then answers may be wrong: it is counted.
  */
 #include "peers.h"
+#include "stat_attr.h"
 #include "table.h"
 
 #include <errno.h>
@@ -38,29 +39,6 @@ static int create(const struct rival_ops *ops, const struct rival_setup *setup, 
 }
 
 /* ---- queries ---- */
-
-static struct pathcache_attr attr_of(const struct stat *st)
-{
-	return (struct pathcache_attr){
-		.mask = PATHCACHE_ATTR_BASIC,
-		.mode = st->st_mode,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.nlink = (uint32_t)st->st_nlink,
-		.blksize = (uint32_t)st->st_blksize,
-		.ino = st->st_ino,
-		.dev = st->st_dev,
-		.rdev = st->st_rdev,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime_sec = st->st_atim.tv_sec,
-		.mtime_sec = st->st_mtim.tv_sec,
-		.ctime_sec = st->st_ctim.tv_sec,
-		.atime_nsec = (uint32_t)st->st_atim.tv_nsec,
-		.mtime_nsec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctime_nsec = (uint32_t)st->st_ctim.tv_nsec,
-	};
-}
 
 static void keep(struct flat *flat, const char *key, const struct answer *answer)
 {
@@ -116,7 +94,7 @@ static void ask(void *self, enum operation_kind kind, const char *path, struct a
 		kind = OPERATION_STAT;
 	kernel_ask(flat->root, kind, path, answer);
 	if (kind != OPERATION_READLINK && !answer->result)
-		answer->attr = attr_of(&answer->st);
+		answer->attr = stat_attr(&answer->st);
 	keep(flat, path - 1, answer);
 }
 

@@ -1,48 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Concurrency Kit's ck_ht; readers in a read section, as in peer_ck.c. */
-#include "peer_hash.h"
+#include "peer_ck.h"
 #include "peers.h"
 #include "table.h"
 
-#include <ck_ht.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <urcu/urcu-memb.h>
 
-static void hash(ck_ht_hash_t *out, const void *key, size_t length, uint64_t seed)
-{
-	(void)seed;
-	out->value = XXH3_64bits(key, length);
-}
-
-static void *map_alloc(size_t size)
-{
-	return malloc(size);
-}
-
-/* Of a map: readers may still be in one that growth left behind. */
-static void map_free(void *memory, size_t size, bool defer)
-{
-	(void)size;
-	if (defer)
-		peers_retire(memory);
-	else
-		free(memory);
-}
-
-static struct ck_malloc memory = {.malloc = map_alloc, .free = map_free};
-
 static int create(size_t expected, void **self)
 {
-	ck_ht_t *table = calloc(1, sizeof(*table));
+	ck_ht_t *table = peer_ck_create(expected);
 
 	if (!table)
 		return -ENOMEM;
-	if (!ck_ht_init(table, CK_HT_MODE_BYTESTRING | CK_HT_WORKLOAD_DELETE, hash, &memory,
-	                2 * expected + 16, 0)) {
-		free(table);
-		return -ENOMEM;
-	}
 	*self = table;
 	return 0;
 }

@@ -75,12 +75,6 @@ static const char usage[] =
 	"  --topology       print what the machine is and in what order threads fill it\n"
 	"Break it off when you like: what was written stays.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_scale: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static void print_names(const char *title, const char *const *names)
 {
 	fputs(title, stdout);
@@ -132,11 +126,11 @@ static int check_lists(const struct scale *scale)
 	char name[64];
 
 	if (bench_find_unknown(opt->scenarios, is_scenario, name, sizeof(name)))
-		return bad_usage("no such scenario: ", name);
+		return bench_bad_usage(usage, "no such scenario: ", name);
 	if (bench_find_unknown(opt->modes, is_mode, name, sizeof(name)))
-		return bad_usage("no such mode in this build: ", name);
+		return bench_bad_usage(usage, "no such mode in this build: ", name);
 	if (bench_find_unknown(scale->counts_wanted, is_count, name, sizeof(name)))
-		return bad_usage("not a number of threads: ", name);
+		return bench_bad_usage(usage, "not a number of threads: ", name);
 	return 0;
 }
 
@@ -179,11 +173,11 @@ static int parse_option(struct scale *scale, int c)
 		return 0;
 	case 'r':
 		return bench_parse_u64(optarg, 5, 1000, &opt->rounds)
-		               ? bad_usage("not a number of rounds: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of rounds: ", optarg)
 		               : 0;
 	case 'l':
 		return bench_parse_u64(optarg, 1, 60000, &opt->round_ms)
-		               ? bad_usage("not a number of milliseconds: ", optarg)
+		               ? bench_bad_usage(usage, "not a number of milliseconds: ", optarg)
 		               : 0;
 	case 'q':
 		scale->quick = 1;
@@ -226,7 +220,7 @@ static int parse_options(struct scale *scale, int argc, char **argv)
 	while (!error && (c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
 		error = parse_option(scale, c);
 	if (!error && optind < argc)
-		error = bad_usage("not an option: ", argv[optind]);
+		error = bench_bad_usage(usage, "not an option: ", argv[optind]);
 	return error ? error : check_lists(scale);
 }
 

@@ -68,12 +68,6 @@ static const char usage[] =
 	"  --quick           short runs, few machines: does it work\n"
 	"The same options give the same figures.\n";
 
-static int bad_usage(const char *problem, const char *argument)
-{
-	fprintf(stderr, "bench_sim: %s%s\n%s", problem, argument, usage);
-	return -EINVAL;
-}
-
 static int print_usage(void)
 {
 	fputs(usage, stdout);
@@ -94,7 +88,7 @@ static int parse_order(struct options *opt)
 	else if (!strcmp(optarg, "fifo"))
 		opt->order = SIM_FIFO;
 	else
-		return bad_usage("no such order: ", optarg);
+		return bench_bad_usage(usage, "no such order: ", optarg);
 	return 0;
 }
 
@@ -107,7 +101,7 @@ static int parse_hold(struct options *opt)
 	else if (!strcmp(optarg, "none"))
 		opt->hold = SIM_HOLD_NONE;
 	else
-		return bad_usage("no such hold: ", optarg);
+		return bench_bad_usage(usage, "no such hold: ", optarg);
 	return 0;
 }
 
@@ -132,7 +126,7 @@ static int parse_option(struct options *opt, int c)
 		return parse_hold(opt);
 	case 'S':
 		return bench_parse_u64(optarg, 0, UINT64_MAX, &opt->seed)
-		               ? bad_usage("not a seed: ", optarg)
+		               ? bench_bad_usage(usage, "not a seed: ", optarg)
 		               : 0;
 	case 'q':
 		opt->quick = true;
@@ -160,10 +154,10 @@ static int check_names(const struct options *opt)
 
 	unknown = bench_find_unknown(opt->scenarios, is_scenario, name, sizeof(name));
 	if (unknown)
-		return bad_usage("no such scenario: ", unknown);
+		return bench_bad_usage(usage, "no such scenario: ", unknown);
 	unknown = bench_find_unknown(opt->modes, sim_mode_is_known, name, sizeof(name));
 	if (unknown)
-		return bad_usage("no such mode: ", unknown);
+		return bench_bad_usage(usage, "no such mode: ", unknown);
 	return 0;
 }
 
@@ -189,7 +183,7 @@ static int parse(struct options *opt, int argc, char **argv)
 	if (result)
 		return result;
 	if (optind < argc)
-		return bad_usage("not an option: ", argv[optind]);
+		return bench_bad_usage(usage, "not an option: ", argv[optind]);
 	return check_names(opt);
 }
 
